@@ -1,0 +1,39 @@
+"""The problem without labels: the graph on which signals are smooth."""
+
+from .first_order import PDS, AcceleratedDPG, DPG, FirstOrder
+from .objective import (
+    Penalised,
+    Scaled,
+    dual,
+    objective,
+    residual,
+    rounding_floor,
+    to_penalised,
+    to_scaled,
+    weights_of,
+)
+from .solve import ConvergenceWarning, Solution, solve, solve_path
+from .sparsity import Jump, SparsityTheta, theta_for
+
+__all__ = [
+    "DPG",
+    "PDS",
+    "AcceleratedDPG",
+    "FirstOrder",
+    "Jump",
+    "ConvergenceWarning",
+    "Penalised",
+    "Scaled",
+    "Solution",
+    "SparsityTheta",
+    "dual",
+    "objective",
+    "residual",
+    "rounding_floor",
+    "solve",
+    "solve_path",
+    "theta_for",
+    "to_penalised",
+    "to_scaled",
+    "weights_of",
+]

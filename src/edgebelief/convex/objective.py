@@ -1,0 +1,111 @@
+"""The convex problem: learn a graph on which the signals are smooth.
+
+    minimise over a >= 0:    2 theta a'e  -  sum_i log (S a)_i  +  ||a||^2
+
+and scale the result by delta. Its general form, 2 a'e - alpha 1'log(S a) + beta ||a||^2, has the
+solution delta * a with theta = 1/sqrt(alpha beta) and delta = sqrt(alpha/beta) (Kalofolias 2016;
+the paper prints beta/2, see docs/paper-notes.md). Its dual is concave in one variable per node,
+
+    maximise over lam > 0:   N + sum_i log lam_i  -  || max(0, S'lam/2 - theta e) ||^2,
+
+and the two meet where  a = max(0, S'lam/2 - theta e)  and  lam_i (S a)_i = 1  at every node.
+
+All functions take NumPy or JAX arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from ..edges import Array, Incidence, namespace
+
+
+class Scaled(NamedTuple):
+    """theta, which alone decides the pattern of edges, and delta, which scales their weights."""
+
+    theta: Any
+    delta: Any
+
+
+class Penalised(NamedTuple):
+    """alpha, the weight of the log-degree barrier, and beta, of the squared weights."""
+
+    alpha: Any
+    beta: Any
+
+
+def to_scaled(alpha: Any, beta: Any) -> Scaled:
+    """(alpha, beta) -> (theta, delta) = (1/sqrt(alpha beta), sqrt(alpha/beta)).
+
+    Examples
+    --------
+    >>> from edgebelief.convex import to_scaled
+    >>> to_scaled(alpha=4.0, beta=1.0)
+    Scaled(theta=0.5, delta=2.0)
+    """
+    return Scaled((alpha * beta) ** -0.5, (alpha / beta) ** 0.5)
+
+
+def to_penalised(theta: Any, delta: Any) -> Penalised:
+    """(theta, delta) -> (alpha, beta) = (delta/theta, 1/(theta delta)); undoes `to_scaled`.
+
+    Examples
+    --------
+    >>> from edgebelief.convex import to_penalised
+    >>> to_penalised(theta=0.5, delta=2.0)
+    Penalised(alpha=4.0, beta=1.0)
+    """
+    return Penalised(delta / theta, 1 / (theta * delta))
+
+
+def objective(a: Float[Array, "edges"], e: Float[Array, "edges"], theta: Any, support: Incidence):
+    """2 theta a'e - sum log(S a) + ||a||^2 (infinite where a node has no edge)."""
+    xp = namespace(a)
+    d = support.degrees(a)
+    barrier = xp.where(d > 0, -xp.log(xp.where(d > 0, d, 1.0)), xp.inf).sum()
+    return 2 * theta * (a * e).sum() + barrier + (a**2).sum()
+
+
+def dual(lam: Float[Array, "nodes"], e: Float[Array, "edges"], theta: Any, support: Incidence):
+    """N + sum log(lam) - ||a(lam)||^2; never above `objective`, and equal to it at the solution."""
+    a = weights_of(lam, e, theta, support)
+    return lam.shape[0] + namespace(lam).log(lam).sum() - (a**2).sum()
+
+
+def weights_of(
+    lam: Float[Array, "nodes"], e: Float[Array, "edges"], theta: Any, support: Incidence
+) -> Float[Array, "edges"]:
+    """a(lam) = max(0, S'lam/2 - theta e): the weights that the duals imply."""
+    z = support.endpoint_sums(lam) / 2 - theta * e
+    return namespace(z).where(z > 0, z, 0.0)
+
+
+def residual(
+    a: Float[Array, "edges"],
+    lam: Float[Array, "nodes"],
+    e: Float[Array, "edges"],
+    theta: Any,
+    support: Incidence,
+):
+    """How far (a, lam) is from optimal: 0 at the solution and nowhere else.
+
+    The larger of max_i |lam_i (S a)_i - 1| and max |a - a(lam)| / max(a). The change of `a` from
+    one iterate to the next is no such measure: at large theta the first iterates of DPG are all
+    zero, and stand still.
+    """
+    xp = namespace(a)
+    stationary = xp.abs(lam * support.degrees(a) - 1).max()
+    largest = xp.abs(a).max()
+    gap = xp.abs(a - weights_of(lam, e, theta, support)).max()
+    return xp.maximum(stationary, gap / xp.where(largest > 0, largest, 1.0))
+
+
+def rounding_floor(lam: Float[Array, "nodes"]):
+    """The residual that rounding alone leaves: about 10 eps max(1, max(lam)^2).
+
+    Where theta e is large, a = lam - theta e cancels: its error, eps lam, is multiplied by lam.
+    """
+    return 10 * np.finfo(lam.dtype).eps * namespace(lam).maximum(1.0, lam.max() ** 2)

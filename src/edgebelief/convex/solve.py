@@ -1,0 +1,200 @@
+"""solve, solve_path: the graph that the smooth-signals problem defines, to full precision."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from ..edges import Array, Complete, Support
+from ..validate import as_floats, check_distances, check_theta, complete_support
+from .implicit import converged_state
+from .newton import WORST_FLOOR, Outcome, newton_solve
+from .objective import rounding_floor
+
+
+class ConvergenceWarning(UserWarning):
+    """A solver stopped before its residual reached the tolerance."""
+
+
+class Solution(eqx.Module):
+    """A learned graph, and how far from optimal it is.
+
+    Attributes
+    ----------
+    weights : array (n_edges,)
+        Edge weights; exactly zero where there is no edge.
+    duals : array (N,)
+        One dual variable per node; at the solution 1 over its weighted degree.
+    residual : float
+        How far from optimal, see `edgebelief.convex.residual`.
+    iterations : int
+        Steps taken.
+    converged : bool
+        Whether the residual is below the tolerance, or below what rounding lets it reach.
+    theta : float
+    support : Support
+        The candidate edges that `weights` runs over.
+    """
+
+    weights: Float[Array, "edges"]
+    duals: Float[Array, "nodes"]
+    residual: Float[Array, ""]
+    iterations: Int[Array, ""]
+    converged: Bool[Array, ""]
+    theta: Float[Array, ""]
+    support: Support
+
+    def adjacency(self) -> Float[Array, "nodes nodes"]:
+        """The weights as a symmetric matrix with zero diagonal."""
+        return self.support.to_matrix(self.weights)
+
+    @property
+    def n_edges(self) -> Int[Array, ""]:
+        """How many weights count as edges: above 1e-5 of the largest."""
+        return self.support.is_edge(self.weights).sum()
+
+
+def solve(
+    e: Any,
+    theta: Any,
+    *,
+    tol: float = 1e-9,
+    max_iter: int = 1000,
+    support: Support | None = None,
+    start: Any = None,
+) -> Solution:
+    """Learn a graph from distances, without labels.
+
+    Minimises  2 theta a'e - sum_i log(S a)_i + ||a||^2  over a >= 0, by Newton's method on the
+    dual (`edgebelief.convex.newton`), in float64 whatever JAX is set to.
+
+    Parameters
+    ----------
+    e : array_like, shape (n_edges,) or (N, N)
+        Distances between nodes, as a vector over the candidate edges or a symmetric matrix.
+    theta : float
+        Sparsity: larger means fewer edges. `theta_for` finds it from a wanted degree or density.
+        Multiplying `e` by c is the same as multiplying `theta` by c.
+    tol : float
+        Stop when max_i |lam_i d_i - 1| is below this.
+    max_iter : int
+        Newton steps at most.
+    support : Support, optional
+        The candidate edges; by default all pairs.
+    start : array_like, shape (N,), optional
+        Duals to start from, such as ``solve(e, nearby_theta).duals``.
+
+    Returns
+    -------
+    Solution
+
+    Notes
+    -----
+    Under `jax.jit`, `jax.vmap` and differentiation (with respect to `e` and `theta`, both modes)
+    the same solver runs on the host, and derivatives come from implicit differentiation; values
+    cannot be checked or warned about there, so look at `converged`.
+
+    This is a point estimate: it says nothing of how sure to be of an edge.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgebelief import solve
+    >>> e = np.array([1.0, 9.0, 9.0, 9.0, 9.0, 1.0])  # nodes 0, 1 are near; so are 2, 3
+    >>> solve(e, theta=1.0).adjacency().round(3)
+    array([[0.   , 0.618, 0.   , 0.   ],
+           [0.618, 0.   , 0.   , 0.   ],
+           [0.   , 0.   , 0.   , 0.618],
+           [0.   , 0.   , 0.618, 0.   ]])
+    """
+    if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves((e, theta, start))):
+        return _solve_traced(e, theta, tol, max_iter, support)
+    e, support = check_distances(e, support)
+    theta = check_theta(theta)
+    lam = None if start is None else _check_start(start, support)
+    return _solve(e, theta, support, lam, tol, max_iter)
+
+
+def solve_path(
+    e: Any,
+    thetas: Iterable[float],
+    *,
+    tol: float = 1e-9,
+    max_iter: int = 1000,
+    support: Support | None = None,
+) -> list[Solution]:
+    """`solve` at each of `thetas`, each from its neighbour's solution; in the order given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgebelief.convex import solve_path
+    >>> e = np.array([1.0, 2.0, 3.0])
+    >>> [int(solution.n_edges) for solution in solve_path(e, [0.01, 1.0, 10.0])]
+    [3, 2, 2]
+    """
+    e, support = check_distances(e, support)
+    thetas = [check_theta(theta) for theta in thetas]
+    solutions: dict[float, Solution] = {}
+    before = latest = None
+    for theta in sorted(set(thetas)):
+        lam = None if latest is None else _extrapolate(before, latest, theta)
+        solutions[theta] = _solve(e, theta, support, lam, tol, max_iter)
+        before, latest = latest, solutions[theta]
+    return [solutions[theta] for theta in thetas]
+
+
+def _extrapolate(before: Solution | None, latest: Solution, theta: float) -> np.ndarray:
+    """Duals to start from at `theta`: along the line through two solutions, in logarithms."""
+    if before is None:
+        return latest.duals
+    ahead = np.log(theta / latest.theta) / np.log(latest.theta / before.theta)
+    return latest.duals * (latest.duals / before.duals) ** min(ahead, 1.0)
+
+
+def _solve(e, theta: float, support: Support, lam, tol: float, max_iter: int) -> Solution:
+    """`solve` after the door, with a warning where it did not converge."""
+    found = newton_solve(e, theta, support, lam, tol, max_iter)
+    if not found.converged:
+        warnings.warn(_why_not(found, theta, e, tol, max_iter), ConvergenceWarning, stacklevel=3)
+    return Solution(*found, theta, support)
+
+
+def _why_not(found: Outcome, theta: float, e, tol: float, max_iter: int) -> str:
+    said = f"stopped at residual {found.residual:.1e} after {found.iterations} steps"
+    if rounding_floor(found.lam) > max(tol, WORST_FLOOR):
+        return (
+            f"{said}: theta times the distances reaches {theta * np.abs(e).max():.1e}, more than "
+            f"float64 can resolve. Use a smaller theta (theta_for finds one)."
+        )
+    if found.iterations >= max_iter:
+        return f"{said} (tolerance {tol:g}): raise max_iter, or start from a nearby solution."
+    return f"{said}: rounding allows no further progress towards the tolerance {tol:g}."
+
+
+def _solve_traced(e, theta, tol: float, max_iter: int, support: Support | None) -> Solution:
+    """`solve` on traced values: only shapes can be checked."""
+    e = jnp.asarray(e)
+    if support is None:
+        support = Complete(e.shape[0]) if e.ndim == 2 else complete_support(e.size)
+    e = support.to_vector(e) if e.ndim == 2 else e
+    (a, lam), info = converged_state(e, theta, support, tol=tol, max_iter=max_iter)
+    residual, iterations, converged = info
+    return Solution(a, lam, residual, iterations.astype(int), converged > 0, theta, support)
+
+
+def _check_start(start: Any, support: Support) -> np.ndarray:
+    lam = as_floats(start, "start")
+    if lam.shape != (support.n_nodes,) or not (np.isfinite(lam).all() and (lam > 0).all()):
+        raise ValueError(
+            f"start must be {support.n_nodes} positive duals, one per node, such as the .duals of "
+            f"another solution; got shape {lam.shape}, smallest {lam.min():g}."
+        )
+    return lam

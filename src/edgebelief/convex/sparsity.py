@@ -1,0 +1,249 @@
+"""theta_for: the theta whose graph has a wanted number of edges.
+
+The number of edges falls as theta grows, from every candidate (near 0) to a few more than N/2: a
+staircase, almost but not quite monotone (an edge can return). Edges that are alike, such as those of
+two leaves of one node, enter together, so some numbers are never taken: a jump.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..edges import Support, pairs_of
+from ..validate import check_distances
+from .newton import newton_solve
+from .solve import Solution
+
+# Two thetas this close, relatively, are the two sides of one jump.
+SAME_THETA = 1e-9
+
+
+class Jump(NamedTuple):
+    """Where the number of edges passes the wanted one without taking it."""
+
+    theta: float
+    edges_below: int
+    """The number of edges just below `theta`."""
+    edges_above: int
+    """The number of edges just above `theta`."""
+
+
+class SparsityTheta(float):
+    """The theta found; a number, which remembers what it was found for.
+
+    Attributes
+    ----------
+    solution : Solution
+        The graph at this theta.
+    n_edges : int
+        How many edges it has (weights above 1e-5 of the largest).
+    wanted : float
+        How many were asked for.
+    jump : Jump or None
+        Where the staircase steps over the wanted number; None if it was met (to the nearest
+        whole number of edges).
+    """
+
+    solution: Solution
+    wanted: float
+    jump: Jump | None
+
+    def __new__(cls, solution: Solution, wanted: float, jump: Jump | None) -> SparsityTheta:
+        theta = super().__new__(cls, solution.theta)
+        theta.solution, theta.wanted, theta.jump = solution, wanted, jump
+        return theta
+
+    @property
+    def theta(self) -> float:
+        return float(self)
+
+    @property
+    def n_edges(self) -> int:
+        return int(self.solution.n_edges)
+
+    @property
+    def degree(self) -> float:
+        """The mean number of edges at a node."""
+        return 2 * self.n_edges / self.solution.support.n_nodes
+
+    @property
+    def density(self) -> float:
+        """The share of all pairs that are edges."""
+        return self.n_edges / pairs_of(self.solution.support.n_nodes)
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return self.solution, self.wanted, self.jump
+
+    def __repr__(self) -> str:
+        said = f"theta={float(self):.6g}: {self.n_edges} edges, wanted {self.wanted:g}"
+        if self.jump is not None:
+            said += f" (jumps from {self.jump.edges_below} to {self.jump.edges_above})"
+        return f"<{said}>"
+
+
+def theta_for(
+    e: Any,
+    *,
+    degree: float | None = None,
+    density: float | None = None,
+    support: Support | None = None,
+) -> SparsityTheta:
+    """Find the theta whose graph comes nearest to a mean degree, or to a density.
+
+    Parameters
+    ----------
+    e : array_like, shape (n_edges,) or (N, N)
+        Distances, as for `solve`.
+    degree : float
+        The wanted mean number of edges at a node. Give this or `density`.
+    density : float
+        The wanted share of all N(N-1)/2 pairs, between 0 and 1.
+    support : Support, optional
+        The candidate edges; by default all pairs.
+
+    Returns
+    -------
+    SparsityTheta
+        A float, with the graph it gives (`solution`), and the `jump` over the wanted number where
+        no theta meets it. It stands in the middle of the range of thetas with that many edges.
+
+    Raises
+    ------
+    ValueError
+        If the wanted number is out of reach; the message names the range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgebelief import solve, theta_for
+    >>> points = np.random.default_rng(0).uniform(size=(30, 2))
+    >>> e = ((points[:, None] - points[None]) ** 2).sum(-1)
+    >>> theta = theta_for(e, degree=4)
+    >>> theta.n_edges, theta.degree
+    (60, 4.0)
+    >>> int(solve(e, theta).n_edges)
+    60
+    """
+    e, support = check_distances(e, support)
+    wanted = _wanted_edges(degree, density, support)
+    stairs = _Staircase(e, support, wanted)
+    below, above = stairs.bisect(*stairs.bracket())
+    best = stairs.nearest_around(below, above)
+    jump = None if stairs.met(best) else Jump(above.theta, below.n_edges, above.n_edges)
+    middle = stairs.middle_of_step(best)
+    found = newton_solve(e, middle.theta, support, middle.lam, 1e-9, 1000)
+    return SparsityTheta(Solution(*found, middle.theta, support), wanted, jump)
+
+
+def _wanted_edges(degree: float | None, density: float | None, support: Support) -> float:
+    if (degree is None) == (density is None):
+        raise TypeError("give theta_for one of degree= and density=.")
+    of_one = support.n_nodes / 2 if density is None else pairs_of(support.n_nodes)
+    wanted = float(density if degree is None else degree) * of_one  # type: ignore[arg-type]
+    # Every node keeps an edge, so there are at least N/2; at most all candidates.
+    if not support.n_nodes / 2 - 0.5 <= wanted <= support.n_edges + 0.5:
+        raise _out_of_reach(wanted, int(np.ceil(support.n_nodes / 2)), support)
+    return wanted
+
+
+def _out_of_reach(wanted: float, fewest: int, support: Support) -> ValueError:
+    nodes, pairs, most = support.n_nodes, pairs_of(support.n_nodes), support.n_edges
+    return ValueError(
+        f"{wanted:g} edges (degree {2 * wanted / nodes:.4g}, density {wanted / pairs:.4g}) are out "
+        f"of reach: on these {nodes} nodes there can be {fewest} to {most}, that is degree "
+        f"{2 * fewest / nodes:.4g} to {2 * most / nodes:.4g}, "
+        f"density {fewest / pairs:.4g} to {most / pairs:.4g}."
+    )
+
+
+class _Step(NamedTuple):
+    """One theta looked at: its duals, to start others from, and its number of edges."""
+
+    theta: float
+    lam: np.ndarray
+    n_edges: int
+    trusted: bool
+
+
+class _Staircase:
+    """The number of edges as a function of theta, for one problem. Remembers where it looked."""
+
+    def __init__(self, e: np.ndarray, support: Support, wanted: float):
+        self.e, self.support, self.wanted = e, support, wanted
+        self.seen: dict[float, _Step] = {}
+
+    def at(self, theta: float) -> _Step:
+        if theta not in self.seen:
+            near = min(self.seen.values(), key=lambda s: abs(np.log(s.theta / theta)), default=None)
+            lam = None if near is None else near.lam
+            # Edges appear at weight zero, so counting them asks for more digits than `solve` does.
+            found = newton_solve(self.e, theta, self.support, lam, 1e-11, 1000)
+            count = int(self.support.is_edge(found.a).sum())
+            self.seen[theta] = _Step(theta, found.lam, count, found.converged)
+        return self.seen[theta]
+
+    def met(self, step: _Step) -> bool:
+        """Whether no whole number of edges is nearer."""
+        return abs(step.n_edges - self.wanted) <= 0.5
+
+    def bracket(self) -> tuple[_Step, _Step]:
+        """A theta with at least, and one with at most, the wanted number of edges."""
+        typical = np.abs(self.e).mean()
+        below = above = self.at(float(1 / typical) if typical > 0 else 1.0)
+        while below.n_edges < self.wanted and not self.met(below):
+            below = self.at(below.theta / 2)
+        fewest = above.n_edges
+        while above.n_edges > self.wanted and not self.met(above):
+            above = self.at(above.theta * 2)
+            # Beyond 1e9 times the typical scale, or where float64 fails, nothing more will leave.
+            if not above.trusted or above.theta * typical > 1e9:
+                raise _out_of_reach(self.wanted, fewest, self.support)
+            fewest = min(fewest, above.n_edges)
+        return below, above
+
+    def bisect(self, below: _Step, above: _Step) -> tuple[_Step, _Step]:
+        """The two sides of the jump over the wanted number, or twice the step that meets it."""
+        for step in (below, above):
+            if self.met(step):
+                return step, step
+        while above.theta / below.theta - 1 > SAME_THETA:
+            middle = self.at(float(np.sqrt(below.theta * above.theta)))
+            if self.met(middle):
+                return middle, middle
+            below, above = (middle, above) if middle.n_edges > self.wanted else (below, middle)
+        return below, above
+
+    def nearest_around(self, below: _Step, above: _Step) -> _Step:
+        """The nearest step at, or a little beside, a jump: there an edge may leave and return."""
+        looked_at = [below, above]
+        if not self.met(below):
+            for side, direction in ((below, -1), (above, 1)):
+                for log_distance in np.geomspace(1e-6, 0.05, 24):
+                    looked_at.append(self.at(side.theta * np.exp(direction * log_distance)))
+        return min(looked_at, key=lambda step: abs(step.n_edges - self.wanted))
+
+    def middle_of_step(self, step: _Step) -> _Step:
+        """The middle, in log theta, of the range around `step` with its number of edges."""
+        down, up = self._end_of_step(step, -1), self._end_of_step(step, 1)
+        middle = self.at(float(np.sqrt(down * up)))
+        return middle if middle.n_edges == step.n_edges else step
+
+    def _end_of_step(self, step: _Step, direction: int) -> float:
+        """How far `step` reaches down (-1) or up (+1), to a thousandth of what was looked at."""
+        inside, outside = step.theta, None
+        for theta in sorted(self.seen, key=lambda theta: direction * theta):
+            if direction * theta > direction * step.theta:
+                if self.seen[theta].n_edges != step.n_edges:
+                    outside = theta
+                    break
+                inside = theta
+        if outside is not None:
+            for _ in range(10):
+                middle = float(np.sqrt(inside * outside))
+                if self.at(middle).n_edges == step.n_edges:
+                    inside = middle
+                else:
+                    outside = middle
+        return inside
