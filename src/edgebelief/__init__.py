@@ -1,0 +1,40 @@
+"""Learn graphs from data, with calibrated belief in every edge.
+
+Names are imported when first used, so that `import edgebelief` costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import convex, data, edges, networks, readouts
+    from .convex import Solution, solve, solve_path, theta_for
+
+__version__ = "0.1.0"
+
+_HOMES = {"Solution": "convex", "solve": "convex", "solve_path": "convex", "theta_for": "convex"}
+_MODULES = ("convex", "data", "edges", "networks", "readouts")
+
+__all__ = [
+    "Solution",
+    "convex",
+    "data",
+    "edges",
+    "networks",
+    "readouts",
+    "solve",
+    "solve_path",
+    "theta_for",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
+    if name in _HOMES:
+        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    raise AttributeError(f"module 'edgebelief' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

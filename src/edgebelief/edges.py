@@ -42,16 +42,19 @@ def pairs_of(n_nodes: int) -> int:
 class Incidence(eqx.Module):
     """What an iteration needs to know of a set of candidate edges: S, its transpose, its norm."""
 
-    n_nodes: eqx.AbstractVar[int]
-    max_degree: eqx.AbstractVar[int]
-    """L, the largest number of candidate edges at a node (N-1 when complete): ||S||^2 <= 2L."""
+    n_nodes: int = eqx.field(static=True)
+
+    @property
+    @abc.abstractmethod
+    def max_degree(self) -> int:
+        """L, the largest number of candidate edges at a node (N-1 when complete): ||S||^2 <= 2L."""
 
     @abc.abstractmethod
-    def degrees(self, a: Float[Array, "edges"]) -> Float[Array, "nodes"]:
+    def degrees(self, a: Float[Array, " edges"]) -> Float[Array, " nodes"]:
         """S a: the sum of `a` over the candidate edges at each node."""
 
     @abc.abstractmethod
-    def endpoint_sums(self, lam: Float[Array, "nodes"]) -> Float[Array, "edges"]:
+    def endpoint_sums(self, lam: Float[Array, " nodes"]) -> Float[Array, " edges"]:
         """S' lam: lam_i + lam_j for each candidate edge."""
 
 
@@ -62,43 +65,44 @@ class Square(Incidence):
     twice. Three to five times faster than the vector from a few hundred nodes on.
     """
 
-    n_nodes: int = eqx.field(static=True)
-
     @property
-    def max_degree(self) -> int:  # type: ignore[override]
+    def max_degree(self) -> int:
         return self.n_nodes - 1
 
-    def degrees(self, a: Float[Array, "nodes nodes"]) -> Float[Array, "nodes"]:
+    def degrees(self, a: Float[Array, "nodes nodes"]) -> Float[Array, " nodes"]:
         return namespace(a).where(~np.eye(self.n_nodes, dtype=bool), a, 0).sum(-1)
 
-    def endpoint_sums(self, lam: Float[Array, "nodes"]) -> Float[Array, "nodes nodes"]:
+    def endpoint_sums(self, lam: Float[Array, " nodes"]) -> Float[Array, "nodes nodes"]:
         return lam[:, None] + lam[None, :]
 
 
 class Support(Incidence):
     """The candidate edges of a graph on `n_nodes` nodes. Abstract: see `Complete`, `Restricted`."""
 
-    n_edges: eqx.AbstractVar[int]
+    @property
+    @abc.abstractmethod
+    def n_edges(self) -> int:
+        """How many candidate edges there are."""
 
     @property
     @abc.abstractmethod
-    def endpoints(self) -> tuple[Int[Array, "edges"], Int[Array, "edges"]]:
+    def endpoints(self) -> tuple[Int[Array, " edges"], Int[Array, " edges"]]:
         """The lower and the higher node of each candidate edge."""
 
     @abc.abstractmethod
-    def to_matrix(self, a: Float[Array, "edges"]) -> Float[Array, "nodes nodes"]:
+    def to_matrix(self, a: Float[Array, " edges"]) -> Float[Array, "nodes nodes"]:
         """The symmetric matrix of `a`: zero on the diagonal and where there is no candidate."""
 
     @abc.abstractmethod
-    def relabel(self, order: Int[Array, "nodes"]) -> "tuple[Support, Int[Array, 'edges']]":
+    def relabel(self, order: Int[Array, " nodes"]) -> "tuple[Support, Int[Array, ' edges']]":
         """Renumber the nodes: new node k is old node ``order[k]``.
 
         Returns the support of the renumbered graph and the positions of its edges in the old one:
         ``a[positions]`` is the graph `a` after renumbering.
         """
 
-    def to_vector(self, matrix: Float[Array, "nodes nodes"]) -> Float[Array, "edges"]:
-        """The entries of a symmetric matrix at the candidate edges; the others are not looked at."""
+    def to_vector(self, matrix: Float[Array, "nodes nodes"]) -> Float[Array, " edges"]:
+        """The entries of a symmetric matrix at the candidate edges; the rest is not looked at."""
         return matrix[self.endpoints]
 
     @property
@@ -106,23 +110,23 @@ class Support(Incidence):
         """The same candidate edges in the layout that is fastest inside a loop."""
         return self
 
-    def to_inner(self, a: Float[Array, "edges"]) -> Array:
+    def to_inner(self, a: Float[Array, " edges"]) -> Array:
         """An edge vector in the layout of `inner`."""
         return a
 
-    def from_inner(self, a: Array) -> Float[Array, "edges"]:
+    def from_inner(self, a: Array) -> Float[Array, " edges"]:
         """Back from the layout of `inner`."""
         return a
 
-    def is_edge(self, a: Float[Array, "edges"]) -> Bool[Array, "edges"]:
-        """Which weights count as edges: those above 1e-5 of the largest; none if none is positive."""
+    def is_edge(self, a: Float[Array, " edges"]) -> Bool[Array, " edges"]:
+        """Which weights count as edges: those above 1e-5 of the largest (so none is, of zeros)."""
         return a > EDGE_THRESHOLD * namespace(a).maximum(a.max(), 0)
 
-    def density(self, a: Float[Array, "edges"]) -> Float[Array, ""]:
+    def density(self, a: Float[Array, " edges"]) -> Float[Array, ""]:
         """Edges (see `is_edge`) as a share of all N(N-1)/2 pairs, candidates or not."""
         return self.is_edge(a).sum() / pairs_of(self.n_nodes)
 
-    def n_components(self, a: Float[Array, "edges"]) -> Int[Array, ""]:
+    def n_components(self, a: Float[Array, " edges"]) -> Int[Array, ""]:
         """How many connected components the edges (see `is_edge`) leave."""
         rows, cols = self.endpoints
         present = self.is_edge(a)
@@ -145,14 +149,12 @@ class Complete(Support):
     array([3., 5., 6.])
     """
 
-    n_nodes: int = eqx.field(static=True)
-
     @property
-    def n_edges(self) -> int:  # type: ignore[override]
+    def n_edges(self) -> int:
         return pairs_of(self.n_nodes)
 
     @property
-    def max_degree(self) -> int:  # type: ignore[override]
+    def max_degree(self) -> int:
         return self.n_nodes - 1
 
     @property
@@ -160,26 +162,26 @@ class Complete(Support):
         rows, cols = np.triu_indices(self.n_nodes, k=1)
         return rows, cols
 
-    def degrees(self, a: Float[Array, "edges"]) -> Float[Array, "nodes"]:
+    def degrees(self, a: Float[Array, " edges"]) -> Float[Array, " nodes"]:
         return self.inner.degrees(self.to_inner(a))
 
-    def endpoint_sums(self, lam: Float[Array, "nodes"]) -> Float[Array, "edges"]:
+    def endpoint_sums(self, lam: Float[Array, " nodes"]) -> Float[Array, " edges"]:
         rows, cols = self.endpoints
         return lam[rows] + lam[cols]
 
-    def to_matrix(self, a: Float[Array, "edges"]) -> Float[Array, "nodes nodes"]:
+    def to_matrix(self, a: Float[Array, " edges"]) -> Float[Array, "nodes nodes"]:
         if isinstance(a, jax.Array):  # a gather: scatters are slow in XLA
             return jnp.where(~np.eye(self.n_nodes, dtype=bool), a[self._positions()], 0)
         matrix = np.zeros((self.n_nodes, self.n_nodes), a.dtype)
         matrix[self._above_diagonal()] = a
         return matrix + matrix.T
 
-    def to_vector(self, matrix: Float[Array, "nodes nodes"]) -> Float[Array, "edges"]:
+    def to_vector(self, matrix: Float[Array, "nodes nodes"]) -> Float[Array, " edges"]:
         if isinstance(matrix, jax.Array):
             return matrix[self.endpoints]
         return matrix[self._above_diagonal()]
 
-    def relabel(self, order: Int[Array, "nodes"]) -> "tuple[Complete, Int[Array, 'edges']]":
+    def relabel(self, order: Int[Array, " nodes"]) -> "tuple[Complete, Int[Array, ' edges']]":
         rows, cols = self.endpoints
         return self, namespace(order).asarray(self._positions())[order[rows], order[cols]]
 
@@ -187,10 +189,10 @@ class Complete(Support):
     def inner(self) -> Incidence:
         return Square(self.n_nodes)
 
-    def to_inner(self, a: Float[Array, "edges"]) -> Float[Array, "nodes nodes"]:
+    def to_inner(self, a: Float[Array, " edges"]) -> Float[Array, "nodes nodes"]:
         return self.to_matrix(a)
 
-    def from_inner(self, a: Float[Array, "nodes nodes"]) -> Float[Array, "edges"]:
+    def from_inner(self, a: Float[Array, "nodes nodes"]) -> Float[Array, " edges"]:
         return self.to_vector(a)
 
     def _above_diagonal(self) -> Bool[np.ndarray, "nodes nodes"]:
@@ -219,10 +221,9 @@ class Restricted(Support):
     array([  11., 1001.,  110., 1100.])
     """
 
-    rows: Int[Array, "edges"]
-    cols: Int[Array, "edges"]
-    n_nodes: int = eqx.field(static=True)
-    max_degree: int = eqx.field(static=True)
+    rows: Int[Array, " edges"]
+    cols: Int[Array, " edges"]
+    most_at_a_node: int = eqx.field(static=True)
 
     @classmethod
     def from_pairs(cls, pairs: Any, n_nodes: int | None = None) -> "Restricted":
@@ -268,7 +269,7 @@ class Restricted(Support):
                 f"without one), but {lonely.tolist() or 'this support'} has none; "
                 f"add pairs for it, or leave the node out."
             )
-        return cls(low, high, n_nodes, int(per_node.max()))
+        return cls(n_nodes, low, high, int(per_node.max()))
 
     @classmethod
     def nearest(cls, distances: Float[Array, "nodes nodes"], k: int) -> "Restricted":
@@ -283,33 +284,37 @@ class Restricted(Support):
         return cls.from_pairs(np.unique(np.sort(pairs, axis=1), axis=0), n_nodes)
 
     @property
-    def n_edges(self) -> int:  # type: ignore[override]
+    def n_edges(self) -> int:
         return self.rows.shape[-1]
 
     @property
-    def endpoints(self) -> tuple[Int[Array, "edges"], Int[Array, "edges"]]:
+    def max_degree(self) -> int:
+        return self.most_at_a_node
+
+    @property
+    def endpoints(self) -> tuple[Int[Array, " edges"], Int[Array, " edges"]]:
         return self.rows, self.cols
 
-    def degrees(self, a: Float[Array, "edges"]) -> Float[Array, "nodes"]:
+    def degrees(self, a: Float[Array, " edges"]) -> Float[Array, " nodes"]:
         if isinstance(a, jax.Array):
             zero = jnp.zeros(self.n_nodes, a.dtype)
             return zero.at[self.rows].add(a).at[self.cols].add(a)
         total = np.bincount(self.rows, a, self.n_nodes) + np.bincount(self.cols, a, self.n_nodes)
         return total.astype(a.dtype)
 
-    def endpoint_sums(self, lam: Float[Array, "nodes"]) -> Float[Array, "edges"]:
+    def endpoint_sums(self, lam: Float[Array, " nodes"]) -> Float[Array, " edges"]:
         return lam[self.rows] + lam[self.cols]
 
-    def to_matrix(self, a: Float[Array, "edges"]) -> Float[Array, "nodes nodes"]:
+    def to_matrix(self, a: Float[Array, " edges"]) -> Float[Array, "nodes nodes"]:
         shape = (self.n_nodes, self.n_nodes)
         if isinstance(a, jax.Array):
-            matrix = jnp.zeros(shape, a.dtype)
-            return matrix.at[self.rows, self.cols].set(a).at[self.cols, self.rows].set(a)
+            upper = jnp.zeros(shape, a.dtype).at[self.rows, self.cols].set(a)
+            return upper + upper.T
         matrix = np.zeros(shape, a.dtype)
         matrix[self.rows, self.cols] = matrix[self.cols, self.rows] = a
         return matrix
 
-    def relabel(self, order: Int[Array, "nodes"]) -> "tuple[Restricted, Int[Array, 'edges']]":
+    def relabel(self, order: Int[Array, " nodes"]) -> "tuple[Restricted, Int[Array, ' edges']]":
         new_of_old = np.argsort(np.asarray(order))
         rows, cols = new_of_old[self.rows], new_of_old[self.cols]
         low, high = np.minimum(rows, cols), np.maximum(rows, cols)

@@ -37,7 +37,7 @@ def complete_support(n_edges: int, what: str = "distances") -> Complete:
     n_nodes = (1 + isqrt(1 + 8 * n_edges)) // 2
     if n_edges < 1 or pairs_of(n_nodes) != n_edges:
         raise ValueError(
-            f"{what} has {n_edges} entries; a graph on N nodes has N(N-1)/2 (1, 3, 6, 10, 15, ...). "
+            f"{what} has {n_edges} entries; a graph on N nodes has N(N-1)/2 (1, 3, 6, 10, ...). "
             f"Pass the upper triangle row by row, the symmetric matrix, or a support."
         )
     return Complete(n_nodes)
@@ -45,7 +45,7 @@ def complete_support(n_edges: int, what: str = "distances") -> Complete:
 
 def check_distances(
     e: Any, support: Support | None = None, names: Sequence[Hashable] | None = None
-) -> tuple[Float[np.ndarray, "edges"], Support]:
+) -> tuple[Float[np.ndarray, " edges"], Support]:
     """Distances as a float64 vector over their support.
 
     Parameters
@@ -92,13 +92,11 @@ def check_symmetric(
     names: Sequence[Hashable] | None = None,
     *,
     allow_nan: bool = False,
-) -> Float[np.ndarray, "edges"]:
+) -> Float[np.ndarray, " edges"]:
     """The entries of a symmetric matrix on `support`; asymmetry of rounding size is averaged."""
     _check_square(matrix, what)
     if len(matrix) != support.n_nodes:
-        raise ValueError(
-            f"{what} has {len(matrix)} nodes, but the support has {support.n_nodes}."
-        )
+        raise ValueError(f"{what} has {len(matrix)} nodes, but the support has {support.n_nodes}.")
     rows, cols = (np.asarray(end) for end in support.endpoints)
     upper, lower = matrix[rows, cols], matrix[cols, rows]
     if not allow_nan:
@@ -120,9 +118,10 @@ def check_symmetric(
     gap = np.where(unequal, np.abs(upper - lower), 0.0)
     if not (gap <= rounding).all():
         k = int(np.nanargmax(np.where(np.isnan(gap), np.inf, gap)))
-        i, j = _label(rows[k], names), _label(cols[k], names)
+        from_, to = _label(rows[k], names), _label(cols[k], names)
         raise ValueError(
-            f"{what} is not symmetric: [{i}, {j}] is {upper[k]:g} but [{j}, {i}] is {lower[k]:g}. "
+            f"{what} is not symmetric: [{from_}, {to}] is {upper[k]:g} but [{to}, {from_}] is "
+            f"{lower[k]:g}. "
             f"If the direction means nothing, pass (M + M.T) / 2."
         )
     if gap.any() or (~ignored).any():
@@ -151,7 +150,7 @@ def check_theta(theta: Any, what: str = "theta") -> float:
 
 def check_labels(
     a: Any, support: Support, names: Sequence[Hashable] | None = None
-) -> tuple[Float[np.ndarray, "edges"], Bool[np.ndarray, "edges"]]:
+) -> tuple[Float[np.ndarray, " edges"], Bool[np.ndarray, " edges"]]:
     """Edge labels 0 or 1 on `support`, and which are known: NaN means unknown.
 
     Returns the labels (0 where unknown) and the mask of the known ones.

@@ -1,6 +1,6 @@
 """The problem without labels: the graph on which signals are smooth."""
 
-from .first_order import PDS, AcceleratedDPG, DPG, FirstOrder
+from .first_order import DPG, PDS, AcceleratedDPG, FirstOrder
 from .objective import (
     Penalised,
     Scaled,

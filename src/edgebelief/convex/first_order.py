@@ -36,17 +36,15 @@ class FirstOrder(eqx.Module):
     """An iteration to run until optimal. Settings only; the state is passed and returned."""
 
     @abc.abstractmethod
-    def init(self, e: Float[Array, "edges"], support: Incidence) -> Any:
+    def init(self, e: Float[Array, " edges"], support: Incidence) -> Any:
         """The state before the first step."""
 
     @abc.abstractmethod
-    def step(self, carry: Any, e: Float[Array, "edges"], theta: Any, support: Incidence) -> Any:
+    def step(self, carry: Any, e: Float[Array, " edges"], theta: Any, support: Incidence) -> Any:
         """The next state."""
 
     @abc.abstractmethod
-    def read(
-        self, carry: Any, e: Float[Array, "edges"], theta: Any, support: Incidence
-    ) -> State:
+    def read(self, carry: Any, e: Float[Array, " edges"], theta: Any, support: Incidence) -> State:
         """The weights and duals that a state stands for."""
 
     def solve(

@@ -5,9 +5,9 @@ edges and M = diag(1/lam^2) + S m S'/2 (minus the Hessian of the dual), differen
 
     M dlam = S m (e dtheta + theta de),      da = m (S'dlam/2 - e dtheta - theta de).
 
-The rule is linear in (de, dtheta) and M is symmetric, so JAX transposes it: forward and reverse mode
-both work, at the cost of one more factorisation. At a kink, where an edge is just about to appear,
-it gives the derivative from the side where the edge is absent.
+The rule is linear in (de, dtheta) and M is symmetric, so JAX transposes it: forward and reverse
+mode both work, at the cost of one more factorisation. At a kink, where an edge is just about to
+appear, it gives the derivative from the side where the edge is absent.
 """
 
 from __future__ import annotations
@@ -32,7 +32,12 @@ class _Settings(NamedTuple):
 
 
 def converged_state(
-    e: Float[Array, "edges"], theta: Any, support: Support, *, tol: float, max_iter: int
+    e: Float[Array, " edges"],
+    theta: Any,
+    support: Support,
+    *,
+    tol: float = 1e-9,
+    max_iter: int = 1000,
 ) -> tuple[State, Float[Array, "3"]]:
     """The solution, and (residual, iterations, converged) as numbers. NaN where `theta` e is NaN.
 
@@ -46,10 +51,8 @@ def converged_state(
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 def _converged(settings, e, theta, support):
-    shapes = State(
-        jax.ShapeDtypeStruct((support.n_edges,), e.dtype),
-        jax.ShapeDtypeStruct((support.n_nodes,), e.dtype),
-    ), jax.ShapeDtypeStruct((3,), e.dtype)
+    sizes = State(support.n_edges, support.n_nodes), 3
+    shapes = jax.tree.map(lambda size: jax.ShapeDtypeStruct((size,), e.dtype), sizes)
     host = partial(_solve_on_host, settings)
     return jax.pure_callback(host, shapes, e, theta, support, vmap_method="sequential")
 
@@ -91,7 +94,7 @@ def _solve_on_host(settings, e, theta, support):
         edges, nodes = np.full(support.n_edges, np.nan), np.full(support.n_nodes, np.nan)
         found = Outcome(edges, nodes, np.nan, 0, False)
     info = [found.residual, found.iterations, found.converged]
-    return State(found.a.astype(dtype), found.lam.astype(dtype)), np.array(info, dtype)
+    return jax.tree.map(lambda x: np.asarray(x, dtype), (State(found.a, found.lam), np.array(info)))
 
 
 def _hessian_solve_on_host(lam, active, rhs, support):

@@ -16,10 +16,10 @@ from ..edges import Incidence
 
 
 class State(NamedTuple):
-    """Edge weights `a` and the dual variable `lam` of each node."""
+    """Edge weights `a` (edges,) and the dual variable `lam` of each node (nodes,)."""
 
-    a: Float[Array, "edges"]
-    lam: Float[Array, "nodes"]
+    a: Any
+    lam: Any
 
 
 def positive_root(u: Float[Array, "..."], c: Any) -> Float[Array, "..."]:
@@ -33,7 +33,7 @@ def positive_root(u: Float[Array, "..."], c: Any) -> Float[Array, "..."]:
     return jnp.where(u > 0, 2 / q, q / (2 * c))
 
 
-def dpg_step(state: State, e: Float[Array, "edges"], theta: Any, support: Incidence) -> State:
+def dpg_step(state: State, e: Float[Array, " edges"], theta: Any, support: Incidence) -> State:
     """Dual proximal gradient (the paper's Algorithm 1), step 1/L on the dual:
 
     u   = S a - L lam
@@ -55,12 +55,12 @@ class AcceleratedState(NamedTuple):
     """`State` at the extrapolated duals, the duals before extrapolation, and the momentum."""
 
     state: State
-    lam: Float[Array, "nodes"]
+    lam: Float[Array, " nodes"]
     momentum: Float[Array, ""]
 
 
 def accelerated_dpg_step(
-    carry: AcceleratedState, e: Float[Array, "edges"], theta: Any, support: Incidence
+    carry: AcceleratedState, e: Float[Array, " edges"], theta: Any, support: Incidence
 ) -> AcceleratedState:
     """A DPG step from the extrapolated duals w (Beck and Teboulle 2009):
 
@@ -83,13 +83,13 @@ def accelerated_dpg_step(
 class PDSState(NamedTuple):
     """Edge weights `a` (in units of delta) and the dual `v` of the degrees, v = -alpha/(S a)."""
 
-    a: Float[Array, "edges"]
-    v: Float[Array, "nodes"]
+    a: Float[Array, " edges"]
+    v: Float[Array, " nodes"]
 
 
 def pds_step(
     state: PDSState,
-    e: Float[Array, "edges"],
+    e: Float[Array, " edges"],
     alpha: Any,
     beta: Any,
     gamma: Any,

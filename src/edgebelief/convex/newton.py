@@ -6,9 +6,9 @@ theta e) and the 0/1 pattern A of its active (positive) edges, whose degrees are
     gradient            1/lam - S a(lam)
     minus the Hessian   diag(1/lam^2) + (D + A)/2,   positive definite
 
-so a step is one Cholesky factorisation of an N x N matrix (`Dense`), or a sparse factorisation on a
-restricted support (`Sparse`). Five to fifteen steps are usual. When theta e is large every edge that
-becomes active is a wall to the quadratic model and steps are short: `continuation` then climbs
+so a step is one Cholesky factorisation of an N x N matrix (`Dense`), or a sparse factorisation on
+a restricted support (`Sparse`). Five to fifteen steps are usual. When theta e is large every edge
+that becomes active is a wall to the quadratic model and steps are short: `continuation` then climbs
 to theta through smaller ones.
 
 Everything here is NumPy and SciPy in float64, whatever JAX is set to.
@@ -29,8 +29,8 @@ from scipy.sparse.linalg import splu
 from ..edges import Complete, Support
 from .objective import rounding_floor
 
-Edges = Float[np.ndarray, "edges"]
-Nodes = Float[np.ndarray, "nodes"]
+Edges = Float[np.ndarray, " edges"]
+Nodes = Float[np.ndarray, " nodes"]
 
 
 class Dual(NamedTuple):
@@ -106,7 +106,7 @@ class Sparse:
 
 
 def hessian_solve(
-    lam: Nodes, active: Bool[np.ndarray, "edges"], rhs: Nodes, support: Support
+    lam: Nodes, active: Bool[np.ndarray, " edges"], rhs: Nodes, support: Support
 ) -> Nodes:
     """(diag(1/lam^2) + (D + A)/2)^-1 rhs, for these active edges."""
     if isinstance(support, Complete):
@@ -249,4 +249,6 @@ def newton_solve(
         before, lam, steps = stage, point.lam, steps + taken
     floor = min(rounding_floor(lam), WORST_FLOOR)
     system.at(lam)
-    return Outcome(system.weights(), lam, point.residual, steps, bool(point.residual <= max(tol, floor)))
+    return Outcome(
+        system.weights(), lam, point.residual, steps, bool(point.residual <= max(tol, floor))
+    )

@@ -61,7 +61,7 @@ def to_penalised(theta: Any, delta: Any) -> Penalised:
     return Penalised(delta / theta, 1 / (theta * delta))
 
 
-def objective(a: Float[Array, "edges"], e: Float[Array, "edges"], theta: Any, support: Incidence):
+def objective(a: Float[Array, " edges"], e: Float[Array, " edges"], theta: Any, support: Incidence):
     """2 theta a'e - sum log(S a) + ||a||^2 (infinite where a node has no edge)."""
     xp = namespace(a)
     d = support.degrees(a)
@@ -69,24 +69,24 @@ def objective(a: Float[Array, "edges"], e: Float[Array, "edges"], theta: Any, su
     return 2 * theta * (a * e).sum() + barrier + (a**2).sum()
 
 
-def dual(lam: Float[Array, "nodes"], e: Float[Array, "edges"], theta: Any, support: Incidence):
+def dual(lam: Float[Array, " nodes"], e: Float[Array, " edges"], theta: Any, support: Incidence):
     """N + sum log(lam) - ||a(lam)||^2; never above `objective`, and equal to it at the solution."""
     a = weights_of(lam, e, theta, support)
     return lam.shape[0] + namespace(lam).log(lam).sum() - (a**2).sum()
 
 
 def weights_of(
-    lam: Float[Array, "nodes"], e: Float[Array, "edges"], theta: Any, support: Incidence
-) -> Float[Array, "edges"]:
+    lam: Float[Array, " nodes"], e: Float[Array, " edges"], theta: Any, support: Incidence
+) -> Float[Array, " edges"]:
     """a(lam) = max(0, S'lam/2 - theta e): the weights that the duals imply."""
     z = support.endpoint_sums(lam) / 2 - theta * e
     return namespace(z).where(z > 0, z, 0.0)
 
 
 def residual(
-    a: Float[Array, "edges"],
-    lam: Float[Array, "nodes"],
-    e: Float[Array, "edges"],
+    a: Float[Array, " edges"],
+    lam: Float[Array, " nodes"],
+    e: Float[Array, " edges"],
     theta: Any,
     support: Incidence,
 ):
@@ -103,7 +103,7 @@ def residual(
     return xp.maximum(stationary, gap / xp.where(largest > 0, largest, 1.0))
 
 
-def rounding_floor(lam: Float[Array, "nodes"]):
+def rounding_floor(lam: Float[Array, " nodes"]):
     """The residual that rounding alone leaves: about 10 eps max(1, max(lam)^2).
 
     Where theta e is large, a = lam - theta e cancels: its error, eps lam, is multiplied by lam.

@@ -43,8 +43,8 @@ class Solution(eqx.Module):
         The candidate edges that `weights` runs over.
     """
 
-    weights: Float[Array, "edges"]
-    duals: Float[Array, "nodes"]
+    weights: Float[Array, " edges"]
+    duals: Float[Array, " nodes"]
     residual: Float[Array, ""]
     iterations: Int[Array, ""]
     converged: Bool[Array, ""]

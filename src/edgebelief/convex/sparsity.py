@@ -1,8 +1,8 @@
 """theta_for: the theta whose graph has a wanted number of edges.
 
 The number of edges falls as theta grows, from every candidate (near 0) to a few more than N/2: a
-staircase, almost but not quite monotone (an edge can return). Edges that are alike, such as those of
-two leaves of one node, enter together, so some numbers are never taken: a jump.
+staircase, almost but not quite monotone (an edge can return). Edges that are alike, such as those
+of two leaves of one node, enter together, so some numbers are never taken: a jump.
 """
 
 from __future__ import annotations
@@ -164,7 +164,8 @@ class _Step(NamedTuple):
     theta: float
     lam: np.ndarray
     n_edges: int
-    trusted: bool
+    n_positive: int
+    converged: bool
 
 
 class _Staircase:
@@ -180,8 +181,8 @@ class _Staircase:
             lam = None if near is None else near.lam
             # Edges appear at weight zero, so counting them asks for more digits than `solve` does.
             found = newton_solve(self.e, theta, self.support, lam, 1e-11, 1000)
-            count = int(self.support.is_edge(found.a).sum())
-            self.seen[theta] = _Step(theta, found.lam, count, found.converged)
+            n_edges, n_positive = int(self.support.is_edge(found.a).sum()), int((found.a > 0).sum())
+            self.seen[theta] = _Step(theta, found.lam, n_edges, n_positive, found.converged)
         return self.seen[theta]
 
     def met(self, step: _Step) -> bool:
@@ -198,7 +199,7 @@ class _Staircase:
         while above.n_edges > self.wanted and not self.met(above):
             above = self.at(above.theta * 2)
             # Beyond 1e9 times the typical scale, or where float64 fails, nothing more will leave.
-            if not above.trusted or above.theta * typical > 1e9:
+            if not above.converged or above.theta * typical > 1e9:
                 raise _out_of_reach(self.wanted, fewest, self.support)
             fewest = min(fewest, above.n_edges)
         return below, above
@@ -225,10 +226,17 @@ class _Staircase:
         return min(looked_at, key=lambda step: abs(step.n_edges - self.wanted))
 
     def middle_of_step(self, step: _Step) -> _Step:
-        """The middle, in log theta, of the range around `step` with its number of edges."""
+        """The middle, in log theta, of the range around `step` with its number of edges.
+
+        If an edge on its way out has a positive weight that no longer counts there, a place in the
+        range where none has, so that `weights > 0` counts the same edges.
+        """
         down, up = self._end_of_step(step, -1), self._end_of_step(step, 1)
-        middle = self.at(float(np.sqrt(down * up)))
-        return middle if middle.n_edges == step.n_edges else step
+        for share in (0.5, 0.6, 0.7, 0.8, 0.9, 0.4, 0.3, 0.2, 0.1):
+            inside = self.at(float(down ** (1 - share) * up**share))
+            if inside.n_edges == inside.n_positive == step.n_edges:
+                return inside
+        return step
 
     def _end_of_step(self, step: _Step, direction: int) -> float:
         """How far `step` reaches down (-1) or up (+1), to a thousandth of what was looked at."""

@@ -1,0 +1,62 @@
+"""Graphs and signals: random ensembles, smooth signals, data sets, files, real data."""
+
+from .dataset import GraphDataset, GraphRecord, Stack
+from .ensembles import (
+    BarabasiAlbert,
+    Ensemble,
+    ErdosRenyi,
+    RandomGeometric,
+    StochasticBlock,
+    WattsStrogatz,
+)
+from .files import (
+    load_dataset,
+    read_edges,
+    read_matrix,
+    save_dataset,
+    write_edges,
+    write_matrix,
+)
+from .real import Split, digits, mnist, sp500
+from .signals import (
+    Filter,
+    Heat,
+    Metric,
+    SquareRootInverse,
+    Tikhonov,
+    adjacency_of,
+    distances,
+    expected_distances,
+    smooth_signals,
+)
+
+__all__ = [
+    "BarabasiAlbert",
+    "Ensemble",
+    "ErdosRenyi",
+    "Filter",
+    "GraphDataset",
+    "GraphRecord",
+    "Heat",
+    "Metric",
+    "RandomGeometric",
+    "Split",
+    "SquareRootInverse",
+    "Stack",
+    "StochasticBlock",
+    "Tikhonov",
+    "WattsStrogatz",
+    "adjacency_of",
+    "digits",
+    "distances",
+    "expected_distances",
+    "load_dataset",
+    "mnist",
+    "read_edges",
+    "read_matrix",
+    "save_dataset",
+    "smooth_signals",
+    "sp500",
+    "write_edges",
+    "write_matrix",
+]

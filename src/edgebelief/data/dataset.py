@@ -1,0 +1,224 @@
+"""GraphDataset: distances, labels and node names of several graphs, of one size or many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from ..edges import Complete
+from ..validate import check_distances, check_labels, check_names
+from .ensembles import Ensemble
+from .randomness import Key, split
+from .signals import (
+    Filter,
+    SquareRootInverse,
+    adjacency_of,
+    distances,
+    expected_distances,
+    smooth_signals,
+)
+
+
+class GraphRecord(NamedTuple):
+    """One graph: what was measured, what is known of its edges, what its nodes are called."""
+
+    e: Float[np.ndarray, " edges"]
+    """Distances."""
+    a: Float[np.ndarray, " edges"]
+    """Labels, 0 or 1; 0 where unknown."""
+    known: Bool[np.ndarray, " edges"]
+    """Which labels are known."""
+    names: tuple[str, ...]
+    """Node names."""
+
+    @property
+    def support(self) -> Complete:
+        return Complete(len(self.names))
+
+    def distance_matrix(self) -> Float[np.ndarray, "nodes nodes"]:
+        return self.support.to_matrix(self.e)
+
+    def label_matrix(self) -> Float[np.ndarray, "nodes nodes"]:
+        """NaN where unknown."""
+        return self.support.to_matrix(np.where(self.known, self.a, np.nan))
+
+
+class Stack(NamedTuple):
+    """The graphs of one size in a data set, as arrays."""
+
+    places: Int[np.ndarray, " graphs"]
+    """Their places in the data set."""
+    e: Float[np.ndarray, "graphs edges"]
+    a: Float[np.ndarray, "graphs edges"]
+    known: Bool[np.ndarray, "graphs edges"]
+    support: Complete
+
+
+class GraphDataset(Sequence[GraphRecord]):
+    """Graphs with distances, and labels where they are known. Checked when made; never changed.
+
+    Parameters
+    ----------
+    e : sequence of array_like
+        For each graph its distances, (n_edges,) or (N, N); N may differ. A data frame's columns
+        become node names.
+    a : sequence of array_like, optional
+        For each graph its labels in the same form, 0 or 1, NaN for unknown; or None for a graph
+        without labels.
+    names : sequence of sequences of str, optional
+        Node names for each graph; by default those of data frames, else "0", "1", ...
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgebelief.data import GraphDataset
+    >>> data = GraphDataset(
+    ...     e=[np.array([1.0, 2.0, 2.0]), np.array([3.0])],
+    ...     a=[np.array([1, 0, np.nan]), np.array([1])],
+    ...     names=[["ada", "bob", "cy"], ["dee", "eve"]],
+    ... )
+    >>> len(data), data.n_nodes, data.n_labels
+    (2, (3, 2), 3)
+    >>> data[0].names
+    ('ada', 'bob', 'cy')
+    """
+
+    def __init__(self, e: Any, a: Any = None, names: Any = None):
+        if (isinstance(e, np.ndarray | jax.Array) and e.ndim < 2) or hasattr(e, "columns"):
+            raise TypeError("e holds the distances of several graphs; for one graph pass [e].")
+        e = list(e)
+        if not e:
+            raise ValueError("a data set needs at least one graph; e is empty.")
+        a = _one_for_each(a, len(e), "a (labels)")
+        names = _one_for_each(names, len(e), "names")
+        self._records = tuple(
+            _record(t, *parts) for t, parts in enumerate(zip(e, a, names, strict=True))
+        )
+
+    @classmethod
+    def sample(
+        cls,
+        key: Key | int,
+        ensemble: Ensemble,
+        n_graphs: int,
+        n_nodes: int,
+        *,
+        n_signals: int | None = None,
+        filter: Filter = SquareRootInverse(),
+    ) -> GraphDataset:
+        """Graphs from an ensemble, with the distances of smooth signals on them.
+
+        Parameters
+        ----------
+        key : JAX key or int
+        ensemble : Ensemble
+        n_graphs, n_nodes : int
+        n_signals : int, optional
+            Signals per graph; by default infinitely many (`expected_distances`).
+        filter : Filter
+
+        Examples
+        --------
+        >>> from edgebelief.data import ErdosRenyi, GraphDataset
+        >>> len(GraphDataset.sample(0, ErdosRenyi(p=0.5), n_graphs=3, n_nodes=8, n_signals=50))
+        3
+        """
+        e, a = [], []
+        for graph_key, signal_key in (split(k, 2) for k in split(key, n_graphs)):
+            graph = ensemble.sample(graph_key, n_nodes)
+            e.append(
+                expected_distances(graph, filter)
+                if n_signals is None
+                else distances(smooth_signals(signal_key, graph, n_signals, filter))
+            )
+            a.append(adjacency_of(graph))
+        return cls(e, a)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __getitem__(self, index: Any) -> Any:
+        """A graph by its place; a data set by a slice, or by an array of places or of booleans."""
+        if isinstance(index, int | np.integer):
+            return self._records[index]
+        if isinstance(index, slice):
+            return self._of(self._records[index])
+        places = np.arange(len(self))[np.asarray(index)]
+        return self._of([self._records[t] for t in places])
+
+    def __iter__(self) -> Iterator[GraphRecord]:
+        return iter(self._records)
+
+    @classmethod
+    def _of(cls, records: Sequence[GraphRecord]) -> GraphDataset:
+        if not records:
+            raise IndexError("a data set needs at least one graph; this selection has none.")
+        new = cls.__new__(cls)
+        new._records = tuple(records)
+        return new
+
+    def __add__(self, other: GraphDataset) -> GraphDataset:
+        return self._of([*self, *other])
+
+    @property
+    def n_nodes(self) -> tuple[int, ...]:
+        return tuple(len(record.names) for record in self)
+
+    @property
+    def n_labels(self) -> int:
+        """How many labels are known, over all graphs."""
+        return sum(int(record.known.sum()) for record in self)
+
+    def stacks(self) -> list[Stack]:
+        """The graphs as arrays, one `Stack` per number of nodes."""
+        sizes = np.array(self.n_nodes)
+        stacks = []
+        for n_nodes in np.unique(sizes):
+            places = np.flatnonzero(sizes == n_nodes)
+            members = [self._records[t] for t in places]
+            stacks.append(
+                Stack(
+                    places,
+                    np.stack([record.e for record in members]),
+                    np.stack([record.a for record in members]),
+                    np.stack([record.known for record in members]),
+                    Complete(int(n_nodes)),
+                )
+            )
+        return stacks
+
+    def __repr__(self) -> str:
+        low, high = min(self.n_nodes), max(self.n_nodes)
+        size = f"{low}" if low == high else f"{low} to {high}"
+        total = sum(record.e.size for record in self)
+        return (
+            f"<GraphDataset: {len(self)} graphs of {size} nodes, "
+            f"{self.n_labels} of {total} labels known>"
+        )
+
+
+def _one_for_each(parts: Any, n_graphs: int, what: str) -> list[Any]:
+    parts = [None] * n_graphs if parts is None else list(parts)
+    if len(parts) != n_graphs:
+        raise ValueError(f"{what} has {len(parts)} entries for {n_graphs} graphs; one for each.")
+    return parts
+
+
+def _record(t: int, e: Any, a: Any, names: Any) -> GraphRecord:
+    try:
+        names = getattr(e, "columns", None) if names is None else names
+        vector, support = check_distances(e, names=names)
+        assert isinstance(support, Complete)
+        names = check_names(range(support.n_nodes) if names is None else names, support.n_nodes)
+        label, known = check_labels(
+            np.full(support.n_edges, np.nan) if a is None else a, support, names
+        )
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"graph {t}: {error}") from None
+    for array in (vector, label, known):
+        array.flags.writeable = False
+    return GraphRecord(vector, label, known, names)

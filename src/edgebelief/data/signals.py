@@ -1,0 +1,194 @@
+"""Smooth signals on a graph, and the distances between nodes that they give.
+
+White noise through a low-pass filter h of the graph's Laplacian L (divided by its largest
+eigenvalue, so that h sees [0, 1] on every graph): x = h(L) x0. Nodes that are joined then carry
+similar values. The paper's filter is h(l) = 1/sqrt(l), with 0 at l = 0.
+"""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import networkx as nx
+import numpy as np
+from jaxtyping import Float
+from scipy.linalg import eigh
+from scipy.spatial.distance import pdist
+
+from ..edges import Complete
+from ..validate import check_signals, check_symmetric
+from .randomness import Key, generator
+
+
+@dataclass(frozen=True)
+class Filter(abc.ABC):
+    """A spectral response h on [0, 1]. Abstract."""
+
+    @abc.abstractmethod
+    def response(self, frequency: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """H at eigenvalues of the normalised Laplacian."""
+
+
+@dataclass(frozen=True)
+class SquareRootInverse(Filter):
+    """h(l) = l^(-1/2), and 0 at l = 0: x = (L+)^(1/2) x0, the paper's. The covariance is L+."""
+
+    def response(self, frequency):
+        # Eigenvalues are in [0, 1]; below this they are the rounding of a zero.
+        live = frequency > 1e-10
+        return np.where(live, 1 / np.sqrt(np.where(live, frequency, 1.0)), 0.0)
+
+
+@dataclass(frozen=True)
+class Heat(Filter):
+    """h(l) = exp(-t l): heat that has spread for a time `t`."""
+
+    t: float = 10.0
+
+    def response(self, frequency):
+        return np.exp(-self.t * frequency)
+
+
+@dataclass(frozen=True)
+class Tikhonov(Filter):
+    """h(l) = 1/(1 + weight l): what Tikhonov denoising returns for white noise."""
+
+    weight: float = 10.0
+
+    def response(self, frequency):
+        return 1 / (1 + self.weight * frequency)
+
+
+def adjacency_of(graph: Any) -> Float[np.ndarray, "nodes nodes"]:
+    """The adjacency matrix of a NetworkX graph, a sparse matrix or an array; weights are kept."""
+    if isinstance(graph, nx.Graph):
+        if graph.is_directed():
+            raise ValueError("the graph must be undirected; see networkx.Graph.to_undirected.")
+        return nx.to_numpy_array(graph)
+    matrix = np.asarray(graph.toarray() if hasattr(graph, "toarray") else graph, dtype=float)
+    support = Complete(len(matrix))
+    matrix = support.to_matrix(check_symmetric(matrix, support, "the adjacency matrix"))
+    if (matrix < 0).any():
+        raise ValueError("the adjacency matrix has negative weights; smoothness needs them >= 0.")
+    return matrix
+
+
+def smooth_signals(
+    key: Key | int, graph: Any, n_signals: int, filter: Filter = SquareRootInverse()
+) -> Float[np.ndarray, "signals nodes"]:
+    """Draw signals that vary little along the edges of a graph.
+
+    Parameters
+    ----------
+    key : JAX key or int
+        Same key, same signals; asking for more leaves the first ones as they were.
+    graph : networkx.Graph or array_like, shape (N, N)
+    n_signals : int
+    filter : Filter
+        `SquareRootInverse` (the paper's), `Heat` or `Tikhonov`.
+
+    Returns
+    -------
+    x : ndarray, shape (n_signals, N)
+        A row per signal, a column per node.
+
+    Examples
+    --------
+    >>> from edgebelief.data import RandomGeometric, smooth_signals
+    >>> graph = RandomGeometric(radius=0.5).sample(key=0, n_nodes=10)
+    >>> smooth_signals(1, graph, n_signals=100).shape
+    (100, 10)
+    """
+    operator = _filter_matrix(graph, filter)
+    white = generator(key).standard_normal((n_signals, len(operator)))
+    return white @ operator
+
+
+Metric = Literal["sqeuclidean", "log-euclidean", "correlation"]
+
+
+def distances(x: Any, metric: Metric = "sqeuclidean") -> Float[np.ndarray, " edges"]:
+    """Distances between nodes from their signals, averaged over signals so that P does not matter.
+
+    Parameters
+    ----------
+    x : array_like, shape (n_signals, N)
+        A row per observation, a column per node, as data frames have them.
+    metric : {"sqeuclidean", "log-euclidean", "correlation"}
+        ||x_i - x_j||^2 / P;  log10 of its square root;  or  1 - |correlation|.
+
+    Returns
+    -------
+    e : ndarray, shape (N(N-1)/2,)
+        In `np.triu_indices(N, k=1)` order. Log distances may be negative; so much is legitimate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgebelief.data import distances
+    >>> distances(np.array([[0.0, 1.0, 3.0], [0.0, 1.0, 1.0]]))
+    array([1., 5., 2.])
+    """
+    names = getattr(x, "columns", None)
+    x = check_signals(x, names)
+    if metric == "correlation":
+        return _correlation_distances(x, names)
+    if metric not in get_args(Metric):
+        raise ValueError(f"metric must be one of {get_args(Metric)}; got {metric!r}.")
+    # By differences, not through the Gram matrix: near pairs keep their digits, none is below zero.
+    e = pdist(x.T, "sqeuclidean") / len(x)
+    if metric == "sqeuclidean":
+        return e
+    if (e == 0).any():
+        i, j = (int(end[np.argmin(e)]) for end in Complete(x.shape[1]).endpoints)
+        pair = (i, j) if names is None else (names[i], names[j])
+        raise ValueError(
+            f"nodes {pair[0]!r} and {pair[1]!r} have identical signals: their log distance is "
+            f"-inf. Merge them, or use the metric 'sqeuclidean'."
+        )
+    return np.log10(e) / 2
+
+
+def _correlation_distances(x: Float[np.ndarray, "signals nodes"], names: Any) -> np.ndarray:
+    flat = np.ptp(x, axis=0) <= 1e-12 * np.abs(x).max(0)
+    if len(x) < 2 or flat.any():
+        i = int(np.argmax(flat))
+        raise ValueError(
+            f"node {i if names is None else names[i]!r} is constant over the {len(x)} signals: its "
+            f"correlations are not defined. Leave it out, or use the metric 'sqeuclidean'."
+        )
+    correlation = Complete(x.shape[1]).to_vector(np.corrcoef(x, rowvar=False))
+    return 1 - np.minimum(np.abs(correlation), 1.0)  # above 1 is rounding
+
+
+def expected_distances(
+    graph: Any, filter: Filter = SquareRootInverse()
+) -> Float[np.ndarray, " edges"]:
+    """What `distances` of `smooth_signals` tends to: C_ii + C_jj - 2 C_ij, with C = h(L)^2.
+
+    For the paper's filter C is the pseudo-inverse of the Laplacian, and these are resistances.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgebelief.data import expected_distances
+    >>> path = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    >>> expected_distances(path).round(6)  # largest eigenvalue 3; 1 + 1 = 2 apart
+    array([3., 6., 3.])
+    """
+    operator = _filter_matrix(graph, filter)
+    covariance = operator @ operator
+    own = np.diagonal(covariance)
+    return Complete(len(own)).to_vector(own[:, None] + own[None, :] - 2 * covariance)
+
+
+def _filter_matrix(graph: Any, filter: Filter) -> Float[np.ndarray, "nodes nodes"]:
+    """h(L), with L the combinatorial Laplacian over its largest eigenvalue."""
+    weights = adjacency_of(graph)
+    frequency, modes = eigh(np.diag(weights.sum(1)) - weights)
+    if not frequency[-1] > 0:
+        raise ValueError("the graph has no edges: there is nothing for a signal to be smooth on.")
+    response = filter.response(np.maximum(frequency / frequency[-1], 0.0))
+    return (modes * response) @ modes.T

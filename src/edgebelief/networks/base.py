@@ -1,0 +1,125 @@
+"""An unrolled iteration as a network: the one scan, the one place that batches.
+
+A network writes `init`, `step` and `read` for one graph; this file runs `step` `depth` times, over
+one graph or a stack of them. With ``depth=None`` it is the converged solution instead, with
+implicit derivatives: infinite depth, and no truncation.
+"""
+
+import abc
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float
+
+from ..convex.iterations import State
+from ..edges import Incidence, Support
+from ..validate import complete_support
+
+
+class Network(eqx.Module):
+    """From distances to the last state (a, lam) of an unrolled iteration. Abstract.
+
+    Settings are fields; parameters are passed in, as a named tuple of numbers. What is true of
+    every network is stated in `tests/networks/test_conformance.py`; what is true of some, each
+    class declares.
+    """
+
+    depth: eqx.AbstractVar[int | None]
+    """Layers; None for the converged solution."""
+
+    nonnegative: ClassVar[bool]
+    """Whether a >= 0 at every depth, with exact zeros."""
+    scale_law: ClassVar[bool]
+    """Whether multiplying e by c is the same as multiplying theta by c, at every depth."""
+
+    @abc.abstractmethod
+    def init(self, params: Any, e: Float[Array, " edges"], support: Incidence) -> Any:
+        """What enters the first layer."""
+
+    @abc.abstractmethod
+    def step(self, params: Any, carry: Any, e: Float[Array, " edges"], support: Incidence) -> Any:
+        """One layer."""
+
+    @abc.abstractmethod
+    def read(self, params: Any, carry: Any) -> State:
+        """The weights and duals in what leaves the last layer."""
+
+    @abc.abstractmethod
+    def converged(self, params: Any, e: Float[Array, " edges"], support: Support) -> State:
+        """What `read` tends to as depth grows."""
+
+    def __check_init__(self) -> None:
+        if self.depth is not None and (not isinstance(self.depth, int) or self.depth < 0):
+            raise ValueError(
+                f"depth must be a number of layers (0, 1, 2, ...), or None for the converged "
+                f"solution; got {self.depth!r}."
+            )
+
+    def __call__(
+        self, params: Any, e: Float[Array, "... edges"], support: Support | None = None
+    ) -> State:
+        """The last state, for one graph or a stack of graphs on the same candidate edges.
+
+        Parameters
+        ----------
+        params : named tuple of numbers
+            The network's parameters, the same for all graphs.
+        e : array, shape (..., n_edges)
+            Distances. Their dtype is the dtype of the computation.
+        support : Support, optional
+            The candidate edges; by default all pairs.
+
+        Returns
+        -------
+        State
+            `a` (..., n_edges) and `lam` (..., n_nodes).
+        """
+        e = jnp.asarray(e)
+        e = e if jnp.issubdtype(e.dtype, jnp.floating) else e.astype(float)
+        support = complete_support(e.shape[-1]) if support is None else support
+        if e.shape[-1] != support.n_edges:
+            raise ValueError(
+                f"distances end in {e.shape[-1]} entries; the support has {support.n_edges}."
+            )
+        params = jax.tree.map(lambda p: jnp.asarray(p, e.dtype), params)
+        flat = e.reshape(-1, e.shape[-1])
+        states = jax.vmap(lambda one: self._one_graph(params, one, support))(flat)
+        return jax.tree.map(lambda x: x.reshape(*e.shape[:-1], x.shape[-1]), states)
+
+    def with_tangents(
+        self, params: Any, e: Float[Array, "... edges"], support: Support | None = None
+    ) -> tuple[State, Any]:
+        """The last state, and its derivative with respect to each parameter, by forward mode.
+
+        Memory does not grow with depth. The derivatives come as the parameters' named tuple, with
+        a `State` in each place.
+        """
+        params = type(params)(*(jnp.asarray(p, jnp.result_type(p, e)) for p in params))
+        unit = [
+            type(params)(*(jnp.full_like(p, i == j) for j, p in enumerate(params)))
+            for i in range(len(params))
+        ]
+        basis = jax.tree.map(lambda *leaves: jnp.stack(leaves), *unit)
+
+        def along(direction: Any) -> tuple[State, State]:
+            return jax.jvp(lambda p: self(p, e, support), (params,), (direction,))
+
+        state, tangents = jax.vmap(along, out_axes=(None, 0))(basis)
+        each = (jax.tree.map(lambda x, i=i: x[i], tangents) for i in range(len(params)))
+        return state, type(params)(*each)
+
+    def _one_graph(self, params: Any, e: Float[Array, " edges"], support: Support) -> State:
+        if self.depth is None:
+            return self.converged(params, e, support)
+        inner, e_inner = support.inner, support.to_inner(e)
+
+        def layer(carry: Any, _: None) -> tuple[Any, None]:
+            return self.step(params, carry, e_inner, inner), None
+
+        first = self.init(params, e_inner, inner)
+        last, _ = lax.scan(layer, first, None, length=self.depth)
+        a, lam = self.read(params, last)
+        return State(support.from_inner(a), lam)
