@@ -225,6 +225,10 @@ class Restricted(Support):
     cols: Int[Array, " edges"]
     most_at_a_node: int = eqx.field(static=True)
 
+    def __hash__(self) -> int:  # so that its methods can be compiled as they are
+        pairs = np.asarray(self.rows).tobytes(), np.asarray(self.cols).tobytes()
+        return hash((self.n_nodes, *pairs))
+
     @classmethod
     def from_pairs(cls, pairs: Any, n_nodes: int | None = None) -> "Restricted":
         """The support with these pairs of node numbers, in any order, each named once.

@@ -16,6 +16,8 @@ from .edges import Complete, Support, pairs_of
 def as_floats(value: Any, what: str) -> np.ndarray:
     """`value` as a float64 array (a copy only if needed), or a `TypeError` that names `what`."""
     try:
+        if value is None:
+            raise TypeError("got None")
         array = np.asarray(value)
         if array.dtype == object:  # the mixed columns of a data frame, None for a gap
             if any(isinstance(entry, (str, bytes)) for entry in array.flat):

@@ -24,9 +24,11 @@ from .iterations import (
     dpg_step,
     pds_step,
 )
-from .newton import WORST_FLOOR
 from .objective import residual, rounding_floor, weights_of
 from .solve import Solution
+
+# Stopping at the rounding floor is convergence only where the floor is low.
+WORST_FLOOR = 1e-6
 
 # The residual costs as much as a step, so it is looked at once in this many.
 STEPS_PER_CHECK = 10

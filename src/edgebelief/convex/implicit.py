@@ -23,7 +23,8 @@ from jaxtyping import Array, Float
 
 from ..edges import Support
 from .iterations import State
-from .newton import Outcome, hessian_solve, newton_solve
+from .newton import Outcome, newton_solve
+from .systems import hessian_solve
 
 
 class _Settings(NamedTuple):

@@ -15,8 +15,7 @@ from jaxtyping import Bool, Float, Int
 from ..edges import Array, Complete, Support
 from ..validate import as_floats, check_distances, check_theta, complete_support
 from .implicit import converged_state
-from .newton import WORST_FLOOR, Outcome, newton_solve
-from .objective import rounding_floor
+from .newton import Outcome, newton_solve
 
 
 class ConvergenceWarning(UserWarning):
@@ -169,14 +168,12 @@ def _solve(e, theta: float, support: Support, lam, tol: float, max_iter: int) ->
 
 def _why_not(found: Outcome, theta: float, e, tol: float, max_iter: int) -> str:
     said = f"stopped at residual {found.residual:.1e} after {found.iterations} steps"
-    if rounding_floor(found.lam) > max(tol, WORST_FLOOR):
-        return (
-            f"{said}: theta times the distances reaches {theta * np.abs(e).max():.1e}, more than "
-            f"float64 can resolve. Use a smaller theta (theta_for finds one)."
-        )
     if found.iterations >= max_iter:
         return f"{said} (tolerance {tol:g}): raise max_iter, or start from a nearby solution."
-    return f"{said}: rounding allows no further progress towards the tolerance {tol:g}."
+    return (
+        f"{said} (tolerance {tol:g}): theta times the distances reaches "
+        f"{theta * np.abs(e).max():.1e}, more than float64 can resolve. Use a smaller theta."
+    )
 
 
 def _solve_traced(e, theta, tol: float, max_iter: int, support: Support | None) -> Solution:

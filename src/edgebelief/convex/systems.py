@@ -1,0 +1,184 @@
+"""The dual of one problem and its Newton equations, on all pairs (`Dense`) or a list (`Sparse`).
+
+With a(lam) = max(0, S'lam/2 - theta e) and the 0/1 pattern A of its active (positive) edges, whose
+degrees are D,
+
+    gradient            1/lam - S a(lam)
+    minus the Hessian   diag(1/lam^2) + (D + A)/2,   positive definite
+
+Where theta e is large, S'lam/2 - theta e cancels. So duals are written lam = base + x, and the
+*slack* S'base/2 - theta e is computed once, in twice the working precision: near a base, x is small
+and a = max(0, slack + S'x/2) keeps its digits.
+
+NumPy and SciPy in float64, whatever JAX is set to.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy.linalg import LinAlgError
+from scipy.linalg.lapack import dposv
+from scipy.sparse import coo_array
+from scipy.sparse.linalg import splu
+
+from ..edges import Complete, Support
+
+Edges = Float[np.ndarray, " edges"]
+Nodes = Float[np.ndarray, " nodes"]
+
+
+class Dual(NamedTuple):
+    """The dual at lam = base + x."""
+
+    x: Nodes
+    lam: Nodes
+    value: float
+    d: Nodes
+    gradient: Nodes
+
+    @property
+    def residual(self) -> float:
+        return float(np.abs(self.lam * self.d - 1).max())
+
+
+class System(Protocol):
+    """What Newton's method needs of a problem."""
+
+    base: Nodes
+
+    def at(self, x: Nodes) -> Dual:
+        """Evaluate the dual, and keep the weights."""
+
+    def weights(self) -> Edges:
+        """a(lam) of the last `at`."""
+
+    def solve(self, lam: Nodes, rhs: Nodes) -> Nodes:
+        """(diag(1/lam^2) + (D + A)/2)^-1 rhs, for the active edges of the last `at`."""
+
+
+def system_for(e: Edges, theta: float, support: Support, base: Nodes | None = None) -> System:
+    """`Dense` for the complete support, `Sparse` for a restricted one, around `base` (or zero)."""
+    slack = -theta * e if base is None else _slack(e, theta, support, base)
+    base = np.zeros(support.n_nodes) if base is None else base
+    return (Dense if isinstance(support, Complete) else Sparse)(slack, support, base)
+
+
+class Dense:
+    """All pairs are candidates. Works on (N, N) buffers that are made once."""
+
+    def __init__(self, slack: Edges, support: Support, base: Nodes):
+        self.support, self.base = support, base
+        self.slack = support.to_matrix(slack)
+        np.fill_diagonal(self.slack, -np.inf)  # no node is its own neighbour
+        self.a = np.empty_like(self.slack)
+        self.hessian = np.empty_like(self.slack)
+
+    def at(self, x: Nodes) -> Dual:
+        half = x / 2
+        a = np.add(self.slack, half[:, None], out=self.a)
+        a += half
+        np.maximum(a, 0, out=a)
+        # Not np.vdot: NumPy and SciPy bring a BLAS each, and their threads, still spinning after a
+        # call, get in each other's way (ten times slower at N = 200 on two cores).
+        norm2 = np.square(a, out=self.hessian).sum() / 2  # each edge stands in `a` twice
+        return _dual(x, self.base + x, a.sum(1), norm2)
+
+    def weights(self) -> Edges:
+        return self.support.to_vector(self.a)
+
+    def solve(self, lam: Nodes, rhs: Nodes) -> Nodes:
+        return _dense_solve(lam, np.multiply(self.a > 0, 0.5, out=self.hessian), rhs)
+
+
+class Sparse:
+    """A list of candidate pairs. Nothing of size N x N is made."""
+
+    def __init__(self, slack: Edges, support: Support, base: Nodes):
+        self.support, self.base = support, base
+        self.slack = slack
+        self.a = np.empty_like(slack)
+
+    def at(self, x: Nodes) -> Dual:
+        self.a = np.maximum(self.slack + self.support.endpoint_sums(x) / 2, 0)
+        return _dual(x, self.base + x, self.support.degrees(self.a), (self.a**2).sum())
+
+    def weights(self) -> Edges:
+        return self.a
+
+    def solve(self, lam: Nodes, rhs: Nodes) -> Nodes:
+        return hessian_solve(lam, self.a > 0, rhs, self.support)
+
+
+def _dual(x: Nodes, lam: Nodes, d: Nodes, norm2: float) -> Dual:
+    return Dual(x, lam, len(lam) + float(np.log(lam).sum()) - float(norm2), d, 1 / lam - d)
+
+
+def hessian_solve(
+    lam: Nodes, active: Bool[np.ndarray, " edges"], rhs: Nodes, support: Support
+) -> Nodes:
+    """(diag(1/lam^2) + (D + A)/2)^-1 rhs, for these active edges."""
+    if isinstance(support, Complete):
+        return _dense_solve(lam, support.to_matrix(active / 2), rhs)
+    n = len(lam)
+    rows, cols = (np.asarray(end)[active] for end in support.endpoints)
+    nodes = np.arange(n)
+    half = np.full(rows.size, 0.5)
+    diagonal = support.degrees(active / 2) + lam**-2
+    hessian = coo_array(
+        (
+            np.concatenate([half, half, diagonal]),
+            (np.concatenate([rows, cols, nodes]), np.concatenate([cols, rows, nodes])),
+        ),
+        shape=(n, n),
+    )
+    # Symmetric positive definite: pivoting for stability is not needed, ordering for fill is.
+    factor = splu(
+        hessian.tocsc(),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
+    return factor.solve(rhs)
+
+
+def _dense_solve(lam: Nodes, half_pattern: Float[np.ndarray, "nodes nodes"], rhs: Nodes) -> Nodes:
+    """By Cholesky, in the memory of `half_pattern` = A/2."""
+    diagonal = half_pattern.sum(1) + lam**-2
+    half_pattern.flat[:: len(lam) + 1] = diagonal
+    # Symmetric, so the transpose is the same matrix in the order LAPACK wants: no copy.
+    _, x, failed = dposv(half_pattern.T, rhs, overwrite_a=True)
+    if failed:
+        raise LinAlgError("the Hessian of the dual is singular to working precision")
+    return x
+
+
+def _slack(e: Edges, theta: float, support: Support, base: Nodes) -> Edges:
+    """S'base/2 - theta e, rounded once: sums and products with their rounding errors kept."""
+    rows, cols = support.endpoints
+    ends, ends_error = _two_sum(base[rows] / 2, base[cols] / 2)
+    cost, cost_error = _two_product(theta, e)
+    slack, slack_error = _two_sum(ends, -cost)
+    return slack + (slack_error + ends_error - cost_error)
+
+
+def _two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """a + b and its rounding error, exactly (Knuth)."""
+    s = a + b
+    b_part = s - a
+    return s, (a - (s - b_part)) + (b - b_part)
+
+
+def _two_product(a: float, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """a b and its rounding error, exactly (Dekker; factors split in halves of 26 bits)."""
+
+    def halves(x):
+        scaled = 134217729.0 * x  # 2^27 + 1
+        high = scaled - (scaled - x)
+        return high, x - high
+
+    p = a * b
+    (a_high, a_low), (b_high, b_low) = halves(a), halves(b)
+    return p, a_low * b_low - (((p - a_high * b_high) - a_low * b_high) - a_high * b_low)

@@ -1,0 +1,108 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from problems import KINDS, distances_of_kind
+
+from edgebelief import solve
+from edgebelief.edges import Complete, Restricted
+
+SUPPORTS = {
+    "complete": Complete(8),
+    "restricted": Restricted.from_pairs([(i, (i + k) % 8) for i in range(8) for k in (1, 3)]),
+}
+
+
+@pytest.fixture(params=SUPPORTS.values(), ids=SUPPORTS)
+def support(request):
+    return request.param
+
+
+def problem(kind, support, rng):
+    e = distances_of_kind(kind, support.n_nodes, rng)[: support.n_edges]
+    weight = rng.normal(size=support.n_edges)  # a functional of the graph: weight . a + sum lam
+    return e, weight
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_forward_reverse_and_finite_difference_gradients_agree(kind, support, x64, rng):
+    e, weight = problem(kind, support, rng)
+    theta = 0.6
+
+    def f(e, theta):
+        solution = solve(e, theta, support=support, tol=1e-12)
+        return weight @ solution.weights + jnp.sum(solution.duals)
+
+    def on_host(e, theta):
+        solution = solve(e, theta, support=support, tol=1e-12)
+        return weight @ solution.weights + solution.duals.sum()
+
+    h = 1e-6
+    difference = (on_host(e, theta + h) - on_host(e, theta - h)) / (2 * h)
+    assert float(jax.grad(f, argnums=1)(e, theta)) == pytest.approx(difference, rel=1e-6, abs=1e-6)
+    assert float(jax.jacfwd(f, argnums=1)(e, theta)) == pytest.approx(difference, rel=1e-6)
+    direction = rng.normal(size=e.size)
+    difference = (on_host(e + h * direction, theta) - on_host(e - h * direction, theta)) / (2 * h)
+    reverse = jax.jit(jax.grad(f))(jnp.asarray(e), theta)
+    _, forward = jax.jvp(lambda e: f(e, theta), (jnp.asarray(e),), (jnp.asarray(direction),))
+    assert float(reverse @ direction) == pytest.approx(difference, rel=1e-6, abs=1e-6)
+    assert float(forward) == pytest.approx(difference, rel=1e-6, abs=1e-6)
+
+
+def test_constant_distances_have_the_derivative_of_the_closed_form():
+    theta, c, n = 0.5, 2.0, 6
+    gradient = jax.grad(lambda t: solve(jnp.full(15, c), t).weights[0])(theta)
+    exact = (-c + theta * c**2 / np.sqrt(theta**2 * c**2 + 4 / (n - 1))) / 2
+    assert float(gradient) == pytest.approx(exact, rel=1e-5)
+
+
+def test_float32_inside_jit_is_the_float64_solution_rounded(support, rng):
+    e, _ = problem("geometric", support, rng)
+    e = e.astype(np.float32)
+    traced = jax.jit(lambda e, theta: solve(e, theta, support=support))(e, np.float32(0.25))
+    plain = solve(e, np.float32(0.25), support=support)
+    assert traced.weights.dtype == jnp.float32
+    np.testing.assert_array_equal(traced.weights, plain.weights.astype(np.float32))
+    assert bool(traced.converged)
+    assert int(traced.iterations) == plain.iterations
+
+
+def test_support_may_itself_be_an_argument_of_a_compiled_function(rng):
+    support = SUPPORTS["restricted"]
+    e, _ = problem("uniform", support, rng)
+    compiled = jax.jit(lambda e, support: solve(e, 1.0, support=support).weights)
+    np.testing.assert_allclose(compiled(e, support), solve(e, 1.0, support=support).weights, 1e-6)
+
+
+def test_vmap_over_graphs_and_over_theta(rng):
+    stack = np.stack([distances_of_kind("uniform", 6, rng) for _ in range(3)])
+    graphs = jax.vmap(lambda e: solve(e, 1.0).weights)(stack)
+    np.testing.assert_allclose(graphs, [solve(e, 1.0).weights for e in stack], rtol=1e-5, atol=1e-7)
+    thetas = jnp.array([0.1, 1.0])
+    slopes = jax.vmap(jax.grad(lambda t: solve(stack[0], t).weights.sum()))(thetas)
+    alone = [jax.grad(lambda t: solve(stack[0], t).weights.sum())(t) for t in thetas]
+    np.testing.assert_allclose(slopes, alone, rtol=1e-5)
+
+
+def test_matrices_can_be_traced_too(rng):
+    e = distances_of_kind("uniform", 6, rng)
+    matrix = Complete(6).to_matrix(e)
+    np.testing.assert_allclose(
+        jax.jit(lambda m: solve(m, 1.0).weights)(matrix), solve(e, 1.0).weights, rtol=1e-5
+    )
+
+
+@pytest.mark.parametrize("theta", [np.nan, -1.0, 0.0, np.inf])
+def test_impossible_traced_values_give_nan_and_no_convergence(theta):
+    solution = jax.jit(lambda t: solve(jnp.ones(3), t))(theta)
+    assert np.isnan(solution.weights).all()
+    assert not bool(solution.converged)
+
+
+def test_global_precision_is_left_alone(rng):
+    e = distances_of_kind("uniform", 6, rng)
+    before = jax.config.jax_enable_x64
+    solve(e, 1.0)
+    jax.jit(lambda t: solve(e, t).weights)(1.0)
+    assert jax.config.jax_enable_x64 == before
+    assert jnp.ones(1).dtype == jnp.float32
