@@ -3,9 +3,9 @@ import jax.numpy as jnp
 import networkx as nx
 import numpy as np
 import pytest
-from oracles import incidence_matrix
 
 from edgebelief.edges import Complete, Restricted
+from oracles import incidence_matrix
 
 RING = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (1, 4)]
 SUPPORTS = {
@@ -155,3 +155,44 @@ def test_nearest_neighbours_keep_both_directions(rng):
 def test_bad_supports_are_refused(pairs, n_nodes, message):
     with pytest.raises(ValueError, match=message):
         Restricted.from_pairs(pairs, n_nodes)
+
+
+def test_wrong_lengths_are_refused_not_clamped(support, as_array):
+    for call, length in (
+        (support.degrees, support.n_edges + 1),
+        (support.to_matrix, support.n_edges + 1),
+        (support.endpoint_sums, support.n_nodes + 1),
+    ):
+        with pytest.raises(ValueError, match="expected one number for each of"):
+            call(as_array(np.ones(length)))
+
+
+def test_no_permutation_no_relabelling(support):
+    with pytest.raises(ValueError, match="order must hold each of"):
+        support.relabel(np.zeros(support.n_nodes, int))
+
+
+def test_a_graph_has_two_nodes_at_least():
+    with pytest.raises(ValueError, match="at least 2 nodes"):
+        Complete(1)
+
+
+def test_vectors_run_in_the_order_of_the_listed_pairs():
+    support = Restricted.from_pairs([(3, 2), (0, 1), (2, 1), (0, 3)])
+    matrix = support.to_matrix(np.array([1.0, 2.0, 3.0, 4.0]))
+    assert [matrix[2, 3], matrix[0, 1], matrix[1, 2], matrix[0, 3]] == [1, 2, 3, 4]
+
+
+def test_a_traced_support_answers_in_jax():
+    support = SUPPORTS["restricted"]
+    a, lam = np.arange(6.0), np.arange(5.0)
+    compiled = jax.jit(lambda s: (s.degrees(a), s.to_matrix(a), s.endpoint_sums(lam)))
+    for got, expected in zip(
+        compiled(support),
+        (support.degrees(a), support.to_matrix(a), support.endpoint_sums(lam)),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(got, expected)
+    matrix = support.to_matrix(a)
+    np.testing.assert_array_equal(jax.jit(lambda s: s.to_vector(matrix))(support), a)
+    assert jax.jit(lambda s: s.n_components(a))(support) == support.n_components(a)

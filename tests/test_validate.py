@@ -43,6 +43,9 @@ def broken(i, j, value, symmetric=True):
         ([[0, 1], [1]], TypeError, "array of numbers"),
         (5.0, ValueError, "vector"),
         (None, TypeError, "array of numbers"),
+        (np.ma.masked_array([1, 2, -999.0], [0, 0, 1]), ValueError, r"distances\[1, 2\] is nan"),
+        ([[0, 10000, 5], [9999, 0, 7], [5, 7, 0]], ValueError, "not symmetric"),
+        ([[0, 2], [2, 1]], ValueError, r"distances\[1, 1\] is 1"),
     ],
 )
 def test_bad_distances_are_refused_with_place_and_remedy(e, error, message):
@@ -98,7 +101,8 @@ def test_the_callers_array_is_not_changed():
 @pytest.mark.parametrize(
     ("theta", "error"),
     [(0, ValueError), (-1, ValueError), (np.nan, ValueError), (np.inf, ValueError),
-     ("big", TypeError), (None, TypeError), ([1.0, 2.0], TypeError)],
+     ("big", TypeError), ("1.0", TypeError), (None, TypeError), ([1.0, 2.0], TypeError),
+     (True, TypeError), (10**400, TypeError)],
 )  # fmt: skip
 def test_bad_theta_is_refused(theta, error):
     with pytest.raises(error, match="theta must be"):
@@ -143,7 +147,7 @@ def test_unknown_labels_are_masked():
 def test_bad_names_are_refused():
     with pytest.raises(ValueError, match=r"\['x'\] appear more than once"):
         check_names(["x", "y", "x"], 3)
-    with pytest.raises(ValueError, match="2 names for 3 nodes"):
+    with pytest.raises(ValueError, match="node names: 2 for 3 nodes"):
         check_names(["x", "y"], 3)
 
 
@@ -158,3 +162,48 @@ def test_bad_signals_are_refused():
 def test_start_must_be_positive_duals():
     with pytest.raises(ValueError, match="start must be 3 positive duals"):
         solve(np.ones(3), 1.0, start=[1.0, -1.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"tol": "a"}, TypeError, "tol must be a number"),
+        ({"tol": np.nan}, ValueError, "tol must be at least 0"),
+        ({"max_iter": -3}, ValueError, "max_iter must be a whole number"),
+        ({"max_iter": 2.5}, ValueError, "max_iter must be a whole number"),
+        ({"support": [(0, 1), (1, 2)]}, TypeError, "Restricted.from_pairs"),
+    ],
+)
+def test_bad_settings_are_refused(settings, error, message):
+    with pytest.raises(error, match=message):
+        solve(np.ones(3), 1.0, **settings)
+
+
+def test_overflow_is_refused():
+    with pytest.raises(ValueError, match="overflows"):
+        solve(np.full(3, 1e200), 1e200)
+
+
+def test_rows_of_a_data_frame_follow_its_columns():
+    frame = pd.DataFrame(square(), index=list("abcd"), columns=list("abcd"))
+    shuffled = frame.loc[list("dbca")]
+    np.testing.assert_array_equal(check_distances(shuffled)[0], check_distances(frame)[0])
+    unnamed = pd.DataFrame(square(), columns=list("abcd"))
+    np.testing.assert_array_equal(check_distances(unnamed)[0], check_distances(frame)[0])
+    with pytest.raises(
+        ValueError, match=r"rows of distances are not the nodes expected: \['d', 'x'\]"
+    ):
+        check_distances(frame.rename(index={"d": "x"}))
+
+
+def test_diagonal_of_labels_is_ignored():
+    a, known = check_labels(np.eye(3), Complete(3))
+    assert not a.any()
+    assert known.all()
+
+
+def test_label_known_on_one_side_only_is_refused():
+    labels = np.zeros((3, 3))
+    labels[0, 1] = np.nan
+    with pytest.raises(ValueError, match="fill in both"):
+        check_labels(labels, Complete(3))

@@ -44,6 +44,10 @@ class Incidence(eqx.Module):
 
     n_nodes: int = eqx.field(static=True)
 
+    def __check_init__(self) -> None:
+        if self.n_nodes < 2:
+            raise ValueError(f"a graph needs at least 2 nodes; got {self.n_nodes}.")
+
     @property
     @abc.abstractmethod
     def max_degree(self) -> int:
@@ -130,7 +134,7 @@ class Support(Incidence):
         """How many connected components the edges (see `is_edge`) leave."""
         rows, cols = self.endpoints
         present = self.is_edge(a)
-        if isinstance(a, jax.Array):
+        if isinstance(a, jax.Array) or isinstance(rows, jax.core.Tracer):
             return _n_components_traced(self.n_nodes, rows, cols, present)
         links = np.asarray(rows)[present], np.asarray(cols)[present]
         graph = coo_array((np.ones(links[0].size), links), shape=(self.n_nodes, self.n_nodes))
@@ -166,10 +170,12 @@ class Complete(Support):
         return self.inner.degrees(self.to_inner(a))
 
     def endpoint_sums(self, lam: Float[Array, " nodes"]) -> Float[Array, " edges"]:
+        _check_length(lam, self.n_nodes, "nodes")
         rows, cols = self.endpoints
         return lam[rows] + lam[cols]
 
     def to_matrix(self, a: Float[Array, " edges"]) -> Float[Array, "nodes nodes"]:
+        _check_length(a, self.n_edges, "candidate edges")
         if isinstance(a, jax.Array):  # a gather: scatters are slow in XLA
             return jnp.where(~np.eye(self.n_nodes, dtype=bool), a[self._positions()], 0)
         matrix = np.zeros((self.n_nodes, self.n_nodes), a.dtype)
@@ -182,6 +188,7 @@ class Complete(Support):
         return matrix[self._above_diagonal()]
 
     def relabel(self, order: Int[Array, " nodes"]) -> "tuple[Complete, Int[Array, ' edges']]":
+        _check_order(order, self.n_nodes)
         rows, cols = self.endpoints
         return self, namespace(order).asarray(self._positions())[order[rows], order[cols]]
 
@@ -210,15 +217,16 @@ class Complete(Support):
 class Restricted(Support):
     """Only the listed pairs are candidate edges: k nearest neighbours, a road map, a mask.
 
-    Build it with `Restricted.from_pairs` or `Restricted.nearest`, which check and sort the pairs.
+    Edge vectors run in the order in which the pairs were listed. Build it with
+    `Restricted.from_pairs` or `Restricted.nearest`, which check the pairs.
 
     Examples
     --------
     >>> import numpy as np
     >>> from edgebelief.edges import Restricted
     >>> ring = Restricted.from_pairs([(0, 1), (1, 2), (2, 3), (3, 0)])
-    >>> ring.endpoint_sums(np.array([1.0, 10.0, 100.0, 1000.0]))  # (0,1), (0,3), (1,2), (2,3)
-    array([  11., 1001.,  110., 1100.])
+    >>> ring.endpoint_sums(np.array([1.0, 10.0, 100.0, 1000.0]))
+    array([  11.,  110., 1100., 1001.])
     """
 
     rows: Int[Array, " edges"]
@@ -231,7 +239,7 @@ class Restricted(Support):
 
     @classmethod
     def from_pairs(cls, pairs: Any, n_nodes: int | None = None) -> "Restricted":
-        """The support with these pairs of node numbers, in any order, each named once.
+        """The support with these pairs of node numbers, in the order given, each named once.
 
         Parameters
         ----------
@@ -256,13 +264,13 @@ class Restricted(Support):
             raise ValueError(
                 f"the support joins node {low[low == high][0]} to itself; remove that pair."
             )
+        low, high = low.astype(np.int32), high.astype(np.int32)
         order = np.lexsort((high, low))
-        low, high = low[order].astype(np.int32), high[order].astype(np.int32)
-        twice = (np.diff(low) == 0) & (np.diff(high) == 0)
+        twice = (np.diff(low[order]) == 0) & (np.diff(high[order]) == 0)
         if twice.any():
-            where = int(np.argmax(twice))
+            first = order[int(np.argmax(twice))]
             raise ValueError(
-                f"the support names the pair ({low[where]}, {high[where]}) more than once "
+                f"the support names the pair ({low[first]}, {high[first]}) more than once "
                 f"((i, j) and (j, i) are one pair); remove the repeats."
             )
         per_node = np.bincount(np.concatenate([low, high]), minlength=n_nodes)
@@ -300,31 +308,58 @@ class Restricted(Support):
         return self.rows, self.cols
 
     def degrees(self, a: Float[Array, " edges"]) -> Float[Array, " nodes"]:
-        if isinstance(a, jax.Array):
+        _check_length(a, self.n_edges, "candidate edges")
+        if self._in_jax(a):
+            a = jnp.asarray(a)
             zero = jnp.zeros(self.n_nodes, a.dtype)
             return zero.at[self.rows].add(a).at[self.cols].add(a)
         total = np.bincount(self.rows, a, self.n_nodes) + np.bincount(self.cols, a, self.n_nodes)
         return total.astype(a.dtype)
 
     def endpoint_sums(self, lam: Float[Array, " nodes"]) -> Float[Array, " edges"]:
+        _check_length(lam, self.n_nodes, "nodes")
+        lam = jnp.asarray(lam) if self._in_jax(lam) else lam
         return lam[self.rows] + lam[self.cols]
 
     def to_matrix(self, a: Float[Array, " edges"]) -> Float[Array, "nodes nodes"]:
+        _check_length(a, self.n_edges, "candidate edges")
         shape = (self.n_nodes, self.n_nodes)
-        if isinstance(a, jax.Array):
-            upper = jnp.zeros(shape, a.dtype).at[self.rows, self.cols].set(a)
-            return upper + upper.T
+        if self._in_jax(a):
+            a = jnp.asarray(a)
+            above = jnp.zeros(shape, a.dtype).at[self.rows, self.cols].set(a)
+            return above + above.T
         matrix = np.zeros(shape, a.dtype)
-        matrix[self.rows, self.cols] = matrix[self.cols, self.rows] = a
-        return matrix
+        matrix[self.rows, self.cols] = a
+        return matrix + matrix.T
+
+    def to_vector(self, matrix: Float[Array, "nodes nodes"]) -> Float[Array, " edges"]:
+        matrix = jnp.asarray(matrix) if self._in_jax(matrix) else matrix
+        return matrix[self.rows, self.cols]
 
     def relabel(self, order: Int[Array, " nodes"]) -> "tuple[Restricted, Int[Array, ' edges']]":
-        new_of_old = np.argsort(np.asarray(order))
-        rows, cols = new_of_old[self.rows], new_of_old[self.cols]
-        low, high = np.minimum(rows, cols), np.maximum(rows, cols)
-        positions = np.lexsort((high, low))
-        pairs = np.stack([low, high], axis=1)
-        return Restricted.from_pairs(pairs, self.n_nodes), positions
+        """As `Support.relabel`; the edges keep their order. Not for traced values."""
+        order = np.asarray(order)
+        _check_order(order, self.n_nodes)
+        new_of_old = np.argsort(order)
+        pairs = np.stack([new_of_old[self.rows], new_of_old[self.cols]], axis=1)
+        return Restricted.from_pairs(pairs, self.n_nodes), np.arange(self.n_edges)
+
+    def _in_jax(self, x: Array) -> bool:
+        """Whether to answer in JAX: for its arrays, or when this support itself is traced."""
+        return isinstance(x, jax.Array) or isinstance(self.rows, jax.core.Tracer)
+
+
+def _check_length(x: Array, length: int, what: str) -> None:
+    """Where NumPy would raise on a wrong length, JAX's gathers would quietly clamp."""
+    if x.shape[-1] != length:
+        raise ValueError(f"expected one number for each of {length} {what}; got shape {x.shape}.")
+
+
+def _check_order(order: Array, n_nodes: int) -> None:
+    if isinstance(order, jax.core.Tracer):
+        return
+    if sorted(np.asarray(order).tolist()) != list(range(n_nodes)):
+        raise ValueError(f"order must hold each of 0 to {n_nodes - 1} once; got {order}.")
 
 
 def _n_components_traced(n_nodes: int, rows: Array, cols: Array, present: Array) -> jax.Array:

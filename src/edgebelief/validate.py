@@ -18,6 +18,8 @@ def as_floats(value: Any, what: str) -> np.ndarray:
     try:
         if value is None:
             raise TypeError("got None")
+        if isinstance(value, np.ma.MaskedArray):
+            value = np.ma.filled(value.astype(float), np.nan)  # masked: a gap, not a number
         array = np.asarray(value)
         if array.dtype == object:  # the mixed columns of a data frame, None for a gap
             if any(isinstance(entry, (str, bytes)) for entry in array.flat):
@@ -65,19 +67,22 @@ def check_distances(
     e : ndarray, shape (n_edges,)
     support : Support
     """
-    names = getattr(e, "columns", names) if names is None else names
+    check_support(support)
+    if hasattr(e, "columns"):
+        names, e = e.columns if names is None else names, same_nodes(e, "distances")
     array = as_floats(e, "distances")
     if array.ndim == 2:
-        if support is None:
-            _check_square(array, "distances")
-            support = Complete(len(array))
-        return check_symmetric(array, support, "distances", names), support
-    if array.ndim != 1:
+        _check_square(array, "distances")
+        support = Complete(len(array)) if support is None else support
+    elif array.ndim != 1:
         raise ValueError(
             f"distances of one graph are a vector (n_edges,) or a matrix (N, N); got shape "
             f"{array.shape}. For several graphs, go through them one by one or use a GraphDataset."
         )
     support = complete_support(array.size) if support is None else support
+    names = None if names is None else check_names(names, support.n_nodes)
+    if array.ndim == 2:
+        return check_symmetric(array, support, "distances", names), support
     if array.size != support.n_edges:
         raise ValueError(
             f"distances has {array.size} entries, but the support has {support.n_edges} candidate "
@@ -94,6 +99,7 @@ def check_symmetric(
     names: Sequence[Hashable] | None = None,
     *,
     allow_nan: bool = False,
+    any_diagonal: bool = False,
 ) -> Float[np.ndarray, " edges"]:
     """The entries of a symmetric matrix on `support`; asymmetry of rounding size is averaged."""
     _check_square(matrix, what)
@@ -104,50 +110,105 @@ def check_symmetric(
     if not allow_nan:
         _check_finite(upper, support, what, names)
         _check_finite(lower, support, what, names)
-    scale = np.abs(upper[np.isfinite(upper)]).max(initial=0.0)
-    # Half the digits of the type the numbers were computed in, which may have been float32.
-    rounding = np.sqrt(np.finfo(np.float32 if _is_float32(matrix) else float).eps) * scale
-    diagonal = np.diagonal(matrix)
-    ignored = (diagonal == 0) | np.isneginf(diagonal) | (allow_nan & np.isnan(diagonal))
-    if (~ignored & ~(np.abs(diagonal) <= rounding)).any():
-        i = int(np.argmax(~ignored & ~(np.abs(diagonal) <= rounding)))
-        raise ValueError(
-            f"{what}[{_label(i, names)}, {_label(i, names)}] is {diagonal[i]:g}; the diagonal must "
-            f"be 0 (or -inf, for log distances). If these are similarities, turn them into "
-            f"distances first (1 - |corr|, for instance)."
-        )
+    rounding = _rounding_of(matrix) * np.abs(upper[np.isfinite(upper)]).max(initial=0.0)
+    dust = 0.0 if any_diagonal else _check_diagonal(np.diagonal(matrix), rounding, what, names)
     unequal = (upper != lower) & ~(np.isnan(upper) & np.isnan(lower))
     gap = np.where(unequal, np.abs(upper - lower), 0.0)
     if not (gap <= rounding).all():
-        k = int(np.nanargmax(np.where(np.isnan(gap), np.inf, gap)))
-        from_, to = _label(rows[k], names), _label(cols[k], names)
+        k = int(np.argmax(np.where(np.isnan(gap), np.inf, gap)))
+        i, j = _label(rows[k], names), _label(cols[k], names)
+        remedy = "fill in both" if np.isnan(gap[k]) else "if direction means nothing, average them"
         raise ValueError(
-            f"{what} is not symmetric: [{from_}, {to}] is {upper[k]:g} but [{to}, {from_}] is "
-            f"{lower[k]:g}. "
-            f"If the direction means nothing, pass (M + M.T) / 2."
+            f"{what} is not symmetric: [{i}, {j}] is {upper[k]:g} but [{j}, {i}] is {lower[k]:g}; "
+            f"{remedy}."
         )
-    if gap.any() or (~ignored).any():
+    if gap.any() or dust:
         warnings.warn(
-            f"{what} is asymmetric, or its diagonal is off zero, by rounding "
-            f"(at most {max(gap.max(), np.abs(diagonal[~ignored]).max(initial=0)):.1e}); "
-            f"the two halves were averaged and the diagonal ignored.",
-            stacklevel=3,
+            f"{what} is asymmetric, or its diagonal is off zero, by rounding (at most "
+            f"{max(gap.max(), dust):.1e}); the two halves were averaged and the diagonal ignored.",
+            stacklevel=4,
         )
     return np.where(unequal, (upper + lower) / 2, upper)
 
 
-def check_theta(theta: Any, what: str = "theta") -> float:
-    """A positive finite number."""
+def _check_diagonal(
+    diagonal: np.ndarray, rounding: float, what: str, names: Sequence[Hashable] | None
+) -> float:
+    """The largest rounding on the diagonal; an error if something there is more than that."""
+    off_zero = ~((diagonal == 0) | np.isneginf(diagonal))
+    wrong = off_zero & ~(np.abs(diagonal) <= rounding)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        remedy = (
+            "must be 0 (or -inf, for log distances). If these are similarities, turn them into "
+            "distances first (1 - |corr|, for instance)"
+            if what == "distances"
+            else "must be 0; remove the loops from nodes to themselves"
+        )
+        name = _label(i, names)
+        raise ValueError(f"{what}[{name}, {name}] is {diagonal[i]:g}; the diagonal {remedy}.")
+    return float(np.abs(diagonal[off_zero]).max(initial=0.0))
+
+
+def same_nodes(frame: Any, what: str, names: Sequence[Hashable] | None = None) -> Any:
+    """A square data frame with rows and columns in one order: `names`, or that of its columns."""
+    columns = [str(name) for name in frame.columns]
+    rows = [str(name) for name in frame.index]
+    wanted = columns if names is None else [str(name) for name in names]
+    if rows == [str(i) for i in range(len(rows))]:  # rows without names are in the columns' order
+        rows = columns if len(rows) == len(columns) else rows
+    for found, side in ((columns, "columns"), (rows, "rows")):
+        if sorted(found) != sorted(wanted):
+            odd = sorted(set(found) ^ set(wanted))[:5]
+            raise ValueError(
+                f"the {side} of {what} are not the nodes expected: {odd or 'some repeat'}; rows "
+                f"and columns must carry the same node names."
+            )
+    check_names(wanted, len(wanted))
+    row_of = {name: i for i, name in enumerate(rows)}
+    column_of = {name: i for i, name in enumerate(columns)}
+    return frame.iloc[[row_of[name] for name in wanted], [column_of[name] for name in wanted]]
+
+
+def check_support(support: Any) -> None:
+    """None, or a `Support`."""
+    if support is not None and not isinstance(support, Support):
+        raise TypeError(
+            f"support must be a Support, such as edges.Restricted.from_pairs(pairs); "
+            f"got {type(support).__name__}."
+        )
+
+
+def check_number(value: Any, what: str) -> float:
+    """One real number: not text, not a truth value, not several."""
+    if isinstance(value, str | bytes | bool | np.bool_) or np.ndim(value) != 0:
+        raise TypeError(f"{what} must be a number; got {value!r}.")
     try:
-        value = float(theta)
-    except (TypeError, ValueError):
-        raise TypeError(f"{what} must be a number; got {type(theta).__name__}.") from None
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"{what} must be a number; got {value!r}.") from None
+
+
+def check_theta(theta: Any) -> float:
+    """A positive finite number."""
+    value = check_number(theta, "theta")
     if not (np.isfinite(value) and value > 0):
         raise ValueError(
-            f"{what} must be positive and finite; got {value:g}. Larger {what} means fewer edges; "
+            f"theta must be positive and finite; got {value:g}. Larger theta means fewer edges; "
             f"theta_for(e, degree=...) finds one for a wanted number."
         )
     return value
+
+
+def check_stopping(tol: Any, max_iter: Any) -> tuple[float, int]:
+    """A tolerance >= 0 and a number of steps >= 0."""
+    tol = check_number(tol, "tol")
+    if not tol >= 0:
+        raise ValueError(f"tol must be at least 0; got {tol:g}.")
+    steps = check_number(max_iter, "max_iter")
+    if not (np.isfinite(steps) and steps >= 0 and steps == int(steps)):
+        raise ValueError(f"max_iter must be a whole number, at least 0; got {max_iter}.")
+    return tol, int(steps)
 
 
 def check_labels(
@@ -159,7 +220,7 @@ def check_labels(
     """
     array = as_floats(a, "labels")
     if array.ndim == 2:
-        array = check_symmetric(array, support, "labels", names, allow_nan=True)
+        array = check_symmetric(array, support, "labels", names, allow_nan=True, any_diagonal=True)
     elif array.shape != (support.n_edges,):
         raise ValueError(
             f"labels has shape {array.shape}; with these distances it must be "
@@ -179,14 +240,14 @@ def check_labels(
     return np.where(known, array, 0.0), known
 
 
-def check_names(names: Any, n_nodes: int) -> tuple[str, ...]:
+def check_names(names: Any, n_nodes: int, what: str = "node names") -> tuple[str, ...]:
     """Node names: as many as nodes, none twice, as strings."""
     names = tuple(str(name) for name in names)
     if len(names) != n_nodes:
-        raise ValueError(f"{len(names)} names for {n_nodes} nodes.")
+        raise ValueError(f"{what}: {len(names)} for {n_nodes} nodes.")
     if len(set(names)) < n_nodes:
         twice = sorted({name for name in names if names.count(name) > 1})
-        raise ValueError(f"node names must differ; {twice[:5]} appear more than once.")
+        raise ValueError(f"{what} must differ; {twice[:5]} appear more than once.")
     return names
 
 
@@ -207,10 +268,33 @@ def check_signals(x: Any, names: Sequence[Hashable] | None = None) -> Float[np.n
     return array
 
 
-def _is_float32(matrix: np.ndarray) -> bool:
-    """Whether every entry is a float32 number, as in data that went through float32 files."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.array_equal(matrix.astype(np.float32), matrix, equal_nan=True))
+def is_one_graph(e: Any) -> bool:
+    """Whether `e`, meant to hold several graphs, is a vector, a data frame or a distance matrix."""
+    if hasattr(e, "columns"):
+        return True
+    if not hasattr(e, "ndim") or e.ndim > 2:
+        return False
+    if e.ndim < 2:
+        return True
+    matrix = np.asarray(e)
+    return (
+        matrix.shape[0] == matrix.shape[1]
+        and not np.diagonal(matrix).any()
+        and np.array_equal(matrix, matrix.T)
+    )
+
+
+def _rounding_of(matrix: np.ndarray) -> float:
+    """What counts as rounding, relatively: half the digits of the type the numbers came from.
+
+    Numbers that all fit float32 went through it, unless they are whole: those are exact.
+    """
+    finite = matrix[np.isfinite(matrix)]
+    if (finite == np.round(finite)).all():
+        return 0.0
+    with np.errstate(over="ignore"):
+        was_float32 = (finite.astype(np.float32) == finite).all()
+    return float(np.sqrt(np.finfo(np.float32 if was_float32 else float).eps))
 
 
 def _label(i: Any, names: Sequence[Hashable] | None) -> str:

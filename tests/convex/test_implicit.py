@@ -2,10 +2,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from problems import KINDS, distances_of_kind
 
 from edgebelief import solve
 from edgebelief.edges import Complete, Restricted
+from problems import KINDS, distances_of_kind
 
 SUPPORTS = {
     "complete": Complete(8),
@@ -106,3 +106,26 @@ def test_global_precision_is_left_alone(rng):
     jax.jit(lambda t: solve(e, t).weights)(1.0)
     assert jax.config.jax_enable_x64 == before
     assert jnp.ones(1).dtype == jnp.float32
+
+
+def test_what_can_be_checked_while_tracing_is_checked(rng):
+    e = distances_of_kind("uniform", 6, rng)
+    ring = SUPPORTS["restricted"]
+    for call, message in (
+        (lambda: jax.jit(lambda e: solve(e, 1.0).weights)(np.ones((3, 2))), "must have shape"),
+        (lambda: jax.jit(lambda e: solve(e, 1.0, support=ring).weights)(np.ones(6)), "have shape"),
+        (lambda: jax.jit(lambda t: solve(e, t).weights)(np.ones(2)), "theta must be one number"),
+        (lambda: jax.jit(lambda e: solve(e, -1.0).weights)(e), "theta must be positive"),
+        (lambda: jax.jit(lambda t: solve(e * np.nan, t).weights)(1.0), r"distances\[0, 1\] is nan"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+    with pytest.raises(TypeError, match="start= cannot be used inside jit"):
+        jax.jit(lambda t: solve(e, t, start=np.ones(6)).weights)(1.0)
+
+
+def test_support_alone_may_be_traced(rng):
+    support = SUPPORTS["restricted"]
+    e, _ = problem("uniform", support, rng)
+    compiled = jax.jit(lambda support: solve(e, 1.0, support=support).weights)
+    np.testing.assert_allclose(compiled(support), solve(e, 1.0, support=support).weights, 1e-6)

@@ -2,11 +2,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from oracles import positive_root as exact_root
-from problems import distances_of_kind
 
 from edgebelief.convex.iterations import PDSState, State, dpg_step, pds_step, positive_root
 from edgebelief.edges import Complete
+from oracles import positive_root as exact_root
+from problems import distances_of_kind
 
 MAGNITUDES = np.logspace(-6, 6, 97)
 

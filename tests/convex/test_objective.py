@@ -1,7 +1,5 @@
 import numpy as np
 import pytest
-from oracles import constant_distance_weight, incidence_matrix
-from problems import KINDS, distances_of_kind
 
 from edgebelief.convex import (
     dual,
@@ -14,6 +12,8 @@ from edgebelief.convex import (
     weights_of,
 )
 from edgebelief.edges import Complete
+from oracles import constant_distance_weight, incidence_matrix
+from problems import KINDS, distances_of_kind
 
 
 def general_objective(a, e, alpha, beta):

@@ -4,7 +4,6 @@ import re
 import networkx as nx
 import numpy as np
 import pytest
-from problems import distances_of_kind
 
 from edgebelief import solve, theta_for
 from edgebelief.data import (
@@ -15,6 +14,7 @@ from edgebelief.data import (
     expected_distances,
 )
 from edgebelief.edges import Complete, Restricted
+from problems import distances_of_kind
 
 ENSEMBLES = {
     "RG": {20: RandomGeometric(0.32), 200: RandomGeometric(0.2)},
@@ -116,7 +116,7 @@ def test_result_is_a_number_and_its_graph(rng):
 
 def test_scale_of_distances_only_scales_theta(rng):
     e = distances_of_kind("geometric", 15, rng)
-    for c in (1e-6, 1e6):
+    for c in (1e-200, 1e-6, 1e6, 1e200):
         assert theta_for(c * e, degree=4).n_edges == 30
         assert theta_for(c * e, degree=4) == pytest.approx(theta_for(e, degree=4) / c, rel=1e-6)
 
@@ -163,3 +163,21 @@ def test_learned_graph_is_the_true_one_for_smooth_signals():
     edges = found.solution.weights > 0
     f1 = 2 * (edges & truth).sum() / (edges.sum() + truth.sum())
     assert f1 > 0.9
+
+
+def test_one_huge_distance_does_not_narrow_the_range(rng):
+    e = rng.uniform(size=45)
+    e[3] = 1e12
+    assert theta_for(e, degree=4).n_edges == 20
+
+
+def test_all_zero_distances_have_only_the_complete_graph():
+    assert theta_for(np.zeros(10), density=1.0).n_edges == 10
+    with pytest.raises(ValueError, match="there can be 10 to 10"):
+        theta_for(np.zeros(10), degree=2)
+
+
+@pytest.mark.parametrize("degree", ["3", True, [3], None])
+def test_degree_must_be_a_number(degree):
+    with pytest.raises(TypeError, match="degree"):
+        theta_for(np.ones(10), degree=degree)

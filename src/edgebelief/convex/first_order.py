@@ -15,7 +15,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from ..edges import Incidence, Support
-from ..validate import check_distances, check_theta
+from ..validate import check_distances, check_stopping, check_theta
 from .iterations import (
     AcceleratedState,
     PDSState,
@@ -25,7 +25,7 @@ from .iterations import (
     pds_step,
 )
 from .objective import residual, rounding_floor, weights_of
-from .solve import Solution
+from .solve import Solution, warn_unless_converged
 
 # Stopping at the rounding floor is convergence only where the floor is low.
 WORST_FLOOR = 1e-6
@@ -67,13 +67,14 @@ class FirstOrder(eqx.Module):
         >>> AcceleratedDPG().solve(np.array([1.0, 1.0, 1.0]), theta=1.0).weights.round(6)
         array([0.366025, 0.366025, 0.366025])
         """
+        tol, max_iter = check_stopping(tol, max_iter)
         e, support = check_distances(e, support)
         theta = check_theta(theta)
         with jax.enable_x64(True):
             # As arrays, or every new value would be compiled anew.
             arguments = jax.tree.map(jnp.asarray, (e, theta, support, tol, max_iter))
             state, (error, steps, floor) = jax.device_get(_run(self, *arguments))
-        return Solution(
+        solution = Solution(
             weights=state.a,
             duals=state.lam,
             residual=float(error),
@@ -82,6 +83,8 @@ class FirstOrder(eqx.Module):
             theta=theta,
             support=support,
         )
+        warn_unless_converged(solution, e, tol, max_iter)
+        return solution
 
 
 @eqx.filter_jit
@@ -99,10 +102,9 @@ def _run(method: FirstOrder, e, theta, support: Support, tol, max_iter):
 
     def advance(loop):
         carry, steps, _ = loop
-        carry = lax.fori_loop(
-            0, STEPS_PER_CHECK, lambda _, c: method.step(c, e_inner, theta, inner), carry
-        )
-        return carry, steps + STEPS_PER_CHECK, measure(carry)
+        more = jnp.minimum(STEPS_PER_CHECK, max_iter - steps)
+        carry = lax.fori_loop(0, more, lambda _, c: method.step(c, e_inner, theta, inner), carry)
+        return carry, steps + more, measure(carry)
 
     start = method.init(e_inner, inner)
     carry, steps, (error, floor) = lax.while_loop(unfinished, advance, (start, 0, measure(start)))

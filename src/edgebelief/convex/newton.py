@@ -81,9 +81,7 @@ def _newton_solve(
         point, taken = maximise_dual(system, np.zeros_like(lam), goal, max_iter - steps)
         steps += taken
     system.at(point.x)
-    return Outcome(
-        system.weights(), point.lam, point.residual, steps, bool(point.residual <= tol)
-    )
+    return Outcome(system.weights(), point.lam, point.residual, steps, bool(point.residual <= tol))
 
 
 def maximise_dual(system: System, x: Nodes, tol: float, max_iter: int) -> tuple[Dual, int]:

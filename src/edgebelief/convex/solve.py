@@ -13,9 +13,16 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ..edges import Array, Complete, Support
-from ..validate import as_floats, check_distances, check_theta, complete_support
+from ..validate import (
+    as_floats,
+    check_distances,
+    check_stopping,
+    check_support,
+    check_theta,
+    complete_support,
+)
 from .implicit import converged_state
-from .newton import Outcome, newton_solve
+from .newton import newton_solve
 
 
 class ConvergenceWarning(UserWarning):
@@ -28,7 +35,7 @@ class Solution(eqx.Module):
     Attributes
     ----------
     weights : array (n_edges,)
-        Edge weights; exactly zero where there is no edge.
+        Edge weights; from `solve`, exactly zero where there is no edge.
     duals : array (N,)
         One dual variable per node; at the solution 1 over its weighted degree.
     residual : float
@@ -113,7 +120,10 @@ def solve(
            [0.   , 0.   , 0.   , 0.618],
            [0.   , 0.   , 0.618, 0.   ]])
     """
-    if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves((e, theta, start))):
+    tol, max_iter = check_stopping(tol, max_iter)
+    if any(map(_is_traced, jax.tree.leaves((e, theta, support, start)))):
+        if start is not None:
+            raise TypeError("start= cannot be used inside jit, vmap or differentiation.")
         return _solve_traced(e, theta, tol, max_iter, support)
     e, support = check_distances(e, support)
     theta = check_theta(theta)
@@ -139,6 +149,7 @@ def solve_path(
     >>> [int(solution.n_edges) for solution in solve_path(e, [0.01, 1.0, 10.0])]
     [3, 2, 2]
     """
+    tol, max_iter = check_stopping(tol, max_iter)
     e, support = check_distances(e, support)
     thetas = [check_theta(theta) for theta in thetas]
     solutions: dict[float, Solution] = {}
@@ -160,31 +171,60 @@ def _extrapolate(before: Solution | None, latest: Solution, theta: float) -> np.
 
 def _solve(e, theta: float, support: Support, lam, tol: float, max_iter: int) -> Solution:
     """`solve` after the door, with a warning where it did not converge."""
-    found = newton_solve(e, theta, support, lam, tol, max_iter)
-    if not found.converged:
-        warnings.warn(_why_not(found, theta, e, tol, max_iter), ConvergenceWarning, stacklevel=3)
-    return Solution(*found, theta, support)
+    with np.errstate(over="ignore"):
+        if not np.isfinite(theta * e).all():
+            raise ValueError(
+                f"theta times the distances overflows ({theta:g} x {np.abs(e).max():g}); rescale."
+            )
+    solution = Solution(*newton_solve(e, theta, support, lam, tol, max_iter), theta, support)
+    warn_unless_converged(solution, e, tol, max_iter)
+    return solution
 
 
-def _why_not(found: Outcome, theta: float, e, tol: float, max_iter: int) -> str:
-    said = f"stopped at residual {found.residual:.1e} after {found.iterations} steps"
-    if found.iterations >= max_iter:
-        return f"{said} (tolerance {tol:g}): raise max_iter, or start from a nearby solution."
-    return (
-        f"{said} (tolerance {tol:g}): theta times the distances reaches "
-        f"{theta * np.abs(e).max():.1e}, more than float64 can resolve. Use a smaller theta."
+def warn_unless_converged(solution: Solution, e, tol: float, max_iter: int) -> None:
+    """Say why a solver stopped early."""
+    if solution.converged:
+        return
+    reach = solution.theta * np.abs(e).max()
+    if solution.iterations >= max_iter:
+        why = "raise max_iter, or start from a nearby solution"
+    elif reach > 1e7:  # lam is as large, and its square times eps is no longer small
+        why = f"theta times the distances reaches {reach:.0e}, more than float64 can resolve"
+    else:
+        why = "no step led on; a start nearer the solution may"
+    warnings.warn(
+        f"stopped at residual {solution.residual:.1e}, above the tolerance {tol:g}, after "
+        f"{solution.iterations} steps: {why}.",
+        ConvergenceWarning,
+        stacklevel=4,
     )
 
 
 def _solve_traced(e, theta, tol: float, max_iter: int, support: Support | None) -> Solution:
-    """`solve` on traced values: only shapes can be checked."""
-    e = jnp.asarray(e)
-    if support is None:
-        support = Complete(e.shape[0]) if e.ndim == 2 else complete_support(e.size)
-    e = support.to_vector(e) if e.ndim == 2 else e
+    """`solve` where something is traced: what is not is checked, of the rest only the shape."""
+    check_support(support)
+    if _is_traced(e):
+        if support is None:
+            support = Complete(e.shape[0]) if e.ndim == 2 else complete_support(e.size)
+        square, flat = (support.n_nodes, support.n_nodes), (support.n_edges,)
+        if e.shape not in (square, flat):
+            raise ValueError(f"distances must have shape {flat} or {square}; got {e.shape}.")
+        e = support.to_vector(e) if e.ndim == 2 else e
+    elif support is not None and any(map(_is_traced, jax.tree.leaves(support))):
+        e = jnp.asarray(as_floats(e, "distances"))
+    else:
+        e, support = check_distances(e, support)
+    if not _is_traced(theta):
+        theta = check_theta(theta)
+    elif theta.shape:
+        raise ValueError(f"theta must be one number; got shape {theta.shape}. Use jax.vmap.")
     (a, lam), info = converged_state(e, theta, support, tol=tol, max_iter=max_iter)
     residual, iterations, converged = info
     return Solution(a, lam, residual, iterations.astype(int), converged > 0, theta, support)
+
+
+def _is_traced(x: Any) -> bool:
+    return isinstance(x, jax.core.Tracer)
 
 
 def _check_start(start: Any, support: Support) -> np.ndarray:

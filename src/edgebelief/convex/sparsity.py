@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..edges import Support, pairs_of
-from ..validate import check_distances
+from ..validate import check_distances, check_number
 from .newton import newton_solve
 from .solve import Solution
 
@@ -128,20 +128,25 @@ def theta_for(
     """
     e, support = check_distances(e, support)
     wanted = _wanted_edges(degree, density, support)
-    stairs = _Staircase(e, support, wanted)
+    scale = float(np.median(np.abs(e)[e != 0])) if e.any() else 1.0
+    if not np.isfinite(1 / scale):
+        raise ValueError(f"the distances are too small (typically {scale:g}); rescale them.")
+    stairs = _Staircase(e / scale, support, wanted)  # at theta scale: the same graphs
     below, above = stairs.bisect(*stairs.bracket())
     best = stairs.nearest_around(below, above)
-    jump = None if stairs.met(best) else Jump(above.theta, below.n_edges, above.n_edges)
+    jump = None if stairs.met(best) else Jump(above.theta / scale, below.n_edges, above.n_edges)
     middle = stairs.middle_of_step(best)
-    found = newton_solve(e, middle.theta, support, middle.lam, 1e-9, 1000)
-    return SparsityTheta(Solution(*found, middle.theta, support), wanted, jump)
+    theta = middle.theta / scale
+    found = newton_solve(e, theta, support, middle.lam, 1e-9, 1000)
+    return SparsityTheta(Solution(*found, theta, support), wanted, jump)
 
 
 def _wanted_edges(degree: float | None, density: float | None, support: Support) -> float:
     if (degree is None) == (density is None):
         raise TypeError("give theta_for one of degree= and density=.")
     of_one = support.n_nodes / 2 if density is None else pairs_of(support.n_nodes)
-    wanted = float(density if degree is None else degree) * of_one  # type: ignore[arg-type]
+    what, value = ("density", density) if degree is None else ("degree", degree)
+    wanted = check_number(value, what) * of_one
     # Every node keeps an edge, so there are at least N/2; at most all candidates.
     if not support.n_nodes / 2 - 0.5 <= wanted <= support.n_edges + 0.5:
         raise _out_of_reach(wanted, int(np.ceil(support.n_nodes / 2)), support)
@@ -191,15 +196,15 @@ class _Staircase:
 
     def bracket(self) -> tuple[_Step, _Step]:
         """A theta with at least, and one with at most, the wanted number of edges."""
-        typical = np.abs(self.e).mean()
-        below = above = self.at(float(1 / typical) if typical > 0 else 1.0)
+        below = above = self.at(1.0)
         while below.n_edges < self.wanted and not self.met(below):
             below = self.at(below.theta / 2)
         fewest = above.n_edges
+        nearest = np.abs(self.e)[self.e != 0].min(initial=np.inf)
         while above.n_edges > self.wanted and not self.met(above):
             above = self.at(above.theta * 2)
-            # Beyond 1e9 times the typical scale, or where float64 fails, nothing more will leave.
-            if not above.converged or above.theta * typical > 1e9:
+            # Where even the nearest pair is far, or float64 fails, nothing more will leave.
+            if not above.converged or above.theta * nearest > 1e9:
                 raise _out_of_reach(self.wanted, fewest, self.support)
             fewest = min(fewest, above.n_edges)
         return below, above

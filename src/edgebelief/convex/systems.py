@@ -165,14 +165,14 @@ def _slack(e: Edges, theta: float, support: Support, base: Nodes) -> Edges:
 
 
 def _two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """a + b and its rounding error, exactly (Knuth)."""
+    """A + b and its rounding error, exactly (Knuth)."""
     s = a + b
     b_part = s - a
     return s, (a - (s - b_part)) + (b - b_part)
 
 
 def _two_product(a: float, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """a b and its rounding error, exactly (Dekker; factors split in halves of 26 bits)."""
+    """A b and its rounding error, exactly (Dekker; factors split in halves of 26 bits)."""
 
     def halves(x):
         scaled = 134217729.0 * x  # 2^27 + 1

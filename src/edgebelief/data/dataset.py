@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ..edges import Complete
-from ..validate import check_distances, check_labels, check_names
+from ..validate import check_distances, check_labels, check_names, is_one_graph, same_nodes
 from .ensembles import Ensemble
 from .randomness import Key, split
 from .signals import (
@@ -88,7 +88,7 @@ class GraphDataset(Sequence[GraphRecord]):
     """
 
     def __init__(self, e: Any, a: Any = None, names: Any = None):
-        if (isinstance(e, np.ndarray | jax.Array) and e.ndim < 2) or hasattr(e, "columns"):
+        if is_one_graph(e):
             raise TypeError("e holds the distances of several graphs; for one graph pass [e].")
         e = list(e)
         if not e:
@@ -143,11 +143,12 @@ class GraphDataset(Sequence[GraphRecord]):
 
     def __getitem__(self, index: Any) -> Any:
         """A graph by its place; a data set by a slice, or by an array of places or of booleans."""
-        if isinstance(index, int | np.integer):
-            return self._records[index]
+        if np.ndim(index) == 0 and not isinstance(index, slice):
+            return self._records[operator.index(index)]
         if isinstance(index, slice):
             return self._of(self._records[index])
-        places = np.arange(len(self))[np.asarray(index)]
+        index = np.asarray(index)
+        places = np.arange(len(self))[index if index.size else index.astype(int)]
         return self._of([self._records[t] for t in places])
 
     def __iter__(self) -> Iterator[GraphRecord]:
@@ -214,11 +215,13 @@ def _record(t: int, e: Any, a: Any, names: Any) -> GraphRecord:
         vector, support = check_distances(e, names=names)
         assert isinstance(support, Complete)
         names = check_names(range(support.n_nodes) if names is None else names, support.n_nodes)
-        label, known = check_labels(
-            np.full(support.n_edges, np.nan) if a is None else a, support, names
-        )
+        a = np.full(support.n_edges, np.nan) if a is None else a
+        if hasattr(a, "columns"):  # by name, whatever order it comes in
+            a = same_nodes(a, "labels", names)
+        label, known = check_labels(a, support, names)
     except (TypeError, ValueError) as error:
         raise type(error)(f"graph {t}: {error}") from None
+    vector = vector.copy()  # the caller's array stays the caller's
     for array in (vector, label, known):
         array.flags.writeable = False
     return GraphRecord(vector, label, known, names)

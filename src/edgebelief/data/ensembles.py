@@ -35,8 +35,11 @@ class Ensemble(abc.ABC):
         networkx.Graph
             Nodes 0 to N-1; with positions or blocks as node attributes where the ensemble has them.
         """
-        if n_nodes < 2:
-            raise ValueError(f"a graph needs at least 2 nodes; got n_nodes={n_nodes}.")
+        if n_nodes < 2 or max_tries < 1:
+            raise ValueError(
+                f"a graph needs at least 2 nodes, and a try; got n_nodes={n_nodes}, "
+                f"max_tries={max_tries}."
+            )
         rng = generator(key)
         for _ in range(max_tries):
             graph = self.draw(rng, n_nodes)
@@ -68,6 +71,10 @@ class RandomGeometric(Ensemble):
     """
 
     radius: float
+
+    def __post_init__(self):
+        if not self.radius > 0:
+            raise ValueError(f"radius must be positive; got {self.radius}.")
 
     def draw(self, rng, n_nodes):
         return nx.random_geometric_graph(n_nodes, self.radius, seed=rng)
@@ -144,7 +151,7 @@ class StochasticBlock(Ensemble):
 
 @dataclass(frozen=True)
 class WattsStrogatz(Ensemble):
-    """A ring where each node knows its `k` nearest, each edge rewired with probability `p`.
+    """A ring where each node knows its `k` (even) nearest; edges rewired with probability `p`.
 
     Examples
     --------
@@ -157,6 +164,8 @@ class WattsStrogatz(Ensemble):
     p: float
 
     def __post_init__(self):
+        if self.k < 2 or self.k % 2:
+            raise ValueError(f"k must be even, half on each side; got {self.k}.")
         _check_probability("p", self.p)
 
     def draw(self, rng, n_nodes):

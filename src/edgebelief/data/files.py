@@ -7,6 +7,8 @@ whole `GraphDataset`.
 
 from __future__ import annotations
 
+import csv
+import io
 from pathlib import Path
 from typing import Any
 
@@ -14,42 +16,65 @@ import numpy as np
 import pandas as pd
 
 from ..edges import Complete
-from ..validate import as_floats, check_names
+from ..validate import as_floats, check_names, check_symmetric, complete_support
 from .dataset import GraphDataset
 
 
 def read_table(path: str | Path) -> pd.DataFrame:
-    """A CSV (comma, semicolon or tab separated) or Parquet file as a data frame of columns."""
+    """A CSV (comma, semicolon or tab separated) or Parquet file as a frame of text columns.
+
+    Nothing is guessed: "NA", "01" and "1e3" stay what they are until a number is asked for. In
+    semicolon files, 0,5 is a number.
+    """
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path}: {'is a folder' if path.is_dir() else 'no such file'}.")
-    if path.stat().st_size == 0:
-        raise ValueError(f"{path}: the file is empty.")
-    if path.suffix == ".parquet":
-        return pd.read_parquet(path)
-    if path.suffix not in (".csv", ".tsv", ".txt"):
-        raise ValueError(f"{path}: a table is .csv, .tsv, .txt or .parquet, not {path.suffix!r}.")
-    with path.open(encoding="utf-8-sig") as lines:
-        header = lines.readline()
-    separator = max(",;\t", key=header.count)
-    try:
-        return pd.read_csv(path, sep=separator, encoding="utf-8-sig", dtype={0: str})
-    except pd.errors.ParserError as error:
-        raise ValueError(f"{path}: {error}.") from None
-
-
-def _write_table(frame: pd.DataFrame, path: str | Path) -> None:
-    path = Path(path)
-    if path.suffix == ".parquet":
-        frame.to_parquet(path, index=False)
-    elif path.suffix == ".csv":
-        frame.to_csv(path, index=False)
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        table = pd.read_parquet(path)
+        named = table.index.name is not None or not isinstance(table.index, pd.RangeIndex)
+        table = table.reset_index() if named else table
+    elif suffix in (".csv", ".tsv", ".txt"):
+        table = _read_text(path)
     else:
-        raise ValueError(f"{path}: can be written as .csv or .parquet, not {path.suffix!r}.")
+        raise ValueError(f"{path}: a table is .csv, .tsv, .txt or .parquet, not {path.suffix!r}.")
+    if table.empty:
+        raise ValueError(f"{path}: the table is empty.")
+    return table
+
+
+def _read_text(path: Path) -> pd.DataFrame:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not UTF-8 ({error.reason} at byte {error.start}).") from None
+    if not text.strip():
+        raise ValueError(f"{path}: the file is empty.")
+    separator = max(",;\t", key=text.lstrip().split("\n", 1)[0].count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
+    rows = [row for row in reader if row]
+    widths = {len(row) for row in rows}
+    if len(widths) > 1:
+        odd = next(i for i, row in enumerate(rows) if len(row) != len(rows[0]))
+        raise ValueError(
+            f"{path}: line {odd + 1} (blank ones not counted) has {len(rows[odd])} fields, the "
+            f"first has {len(rows[0])}."
+        )
+    header = [cell.strip() for cell in rows[0]]
+    table = pd.DataFrame(rows[1:], columns=pd.Index(header), dtype=str)
+    if separator == ";":  # where decimals may be written with a comma
+        table.attrs["decimal_comma"] = True
+    return table
 
 
 def read_matrix(path: str | Path) -> pd.DataFrame:
     """A square matrix with node names: distances, an adjacency, probabilities.
+
+    Parameters
+    ----------
+    path : path
+        CSV or Parquet, names in the header and the first column; or a CSV of numbers alone, whose
+        nodes are then called 0, 1, ...
 
     Returns
     -------
@@ -57,36 +82,45 @@ def read_matrix(path: str | Path) -> pd.DataFrame:
         Node names on both sides. `solve`, `GraphDataset` and `theta_for` take it as it is.
     """
     table = read_table(path)
-    names = [str(name) for name in table.iloc[:, 0]]
-    matrix = table.iloc[:, 1:]
-    matrix.index = pd.Index(names)
-    columns = [str(name) for name in matrix.columns]
-    if len(names) != len(columns):
-        raise ValueError(
-            f"{path}: {len(names)} rows and {len(columns)} columns after the first; a matrix file "
-            f"has node names in its first column and its header, the same ones."
-        )
-    check_names(names, len(names))
-    if columns != names:
-        if sorted(columns) != sorted(names):
-            odd = sorted(set(columns) ^ set(names))[:5]
-            raise ValueError(f"{path}: rows and columns are not the same nodes: {odd}.")
-        matrix = matrix[names]
-    values = _numbers(matrix, path)
-    return pd.DataFrame(values, index=names, columns=names)
+    if all(_is_number(name) for name in table.columns):  # no header: its first line is a row
+        first = pd.DataFrame([list(table.columns)])
+        body = pd.DataFrame(np.vstack([first, table]))
+        names = columns = [str(i) for i in range(len(body))]
+        if len(body) != body.shape[1]:
+            raise ValueError(f"{path}: {len(body)} rows and {body.shape[1]} columns; not square.")
+        body.attrs = table.attrs
+    else:
+        names = [str(name) for name in table.iloc[:, 0]]
+        body = table.iloc[:, 1:]
+        columns = [str(name) for name in body.columns]
+        if len(names) != len(columns):
+            raise ValueError(
+                f"{path}: {len(names)} rows and {len(columns)} columns after the first; a matrix "
+                f"file has node names in its first column and its header, the same ones."
+            )
+    check_names(names, len(names), f"{path}: node names")
+    if sorted(columns) != sorted(names):
+        odd = sorted(set(columns) ^ set(names))[:5]
+        raise ValueError(f"{path}: rows and columns are not the same nodes: {odd}.")
+    values = pd.DataFrame(_numbers(body, path), index=names, columns=columns)
+    return values[names]
 
 
 def write_matrix(path: str | Path, matrix: Any, names: Any = None) -> None:
     """Write a square matrix with node names, as CSV or Parquet; `read_matrix` reads it back."""
     names = getattr(matrix, "columns", None) if names is None else names
     values = as_floats(matrix, "matrix")
+    if values.ndim != 2 or values.shape[0] != values.shape[1]:
+        raise ValueError(f"matrix must be square; got shape {values.shape}.")
     names = check_names(range(len(values)) if names is None else names, len(values))
-    frame = pd.DataFrame(values, columns=list(names))
+    frame = pd.DataFrame(values, columns=pd.Index(names))
     frame.insert(0, _unused("node", names), list(names))
     _write_table(frame, path)
 
 
-def read_edges(path: str | Path, value: str | None = None, *, fill: float = np.nan) -> pd.DataFrame:
+def read_edges(
+    path: str | Path, value: str | None = None, *, names: Any = None, fill: float = np.nan
+) -> pd.DataFrame:
     """An edge list (columns source, target and a number) as a named matrix.
 
     Parameters
@@ -95,6 +129,9 @@ def read_edges(path: str | Path, value: str | None = None, *, fill: float = np.n
     value : str, optional
         The column with the numbers; by default the only other one, or 1 for every listed pair if
         there is none.
+    names : sequence of str, optional
+        All nodes, in the wanted order; by default those listed, in order of appearance (so a node
+        without a row is not there).
     fill : float
         What pairs that are not listed get: NaN (unknown) by default; 0 for labels where a missing
         row means no edge.
@@ -110,18 +147,25 @@ def read_edges(path: str | Path, value: str | None = None, *, fill: float = np.n
         raise ValueError(f"{path}: no column {value!r}; it has {others}.")
     value = value or (others[0] if others else None)
     numbers = np.ones(len(table)) if value is None else _numbers(table[[value]], path)[:, 0]
-    source, target = (table[end].astype(str).to_numpy() for end in ("source", "target"))
-    names, codes = np.unique(np.concatenate([source, target]), return_inverse=True)
-    i, j = codes[: len(source)], codes[len(source) :]
+    ends = table[["source", "target"]].astype(str).to_numpy()
+    if (ends == "").any():
+        row = int(np.argmax((ends == "").any(1)))
+        raise ValueError(f"{path}, row {row + 2}: an end of the edge has no name.")
+    listed = list(dict.fromkeys(ends.ravel()))
+    names = listed if names is None else list(check_names(names, len(list(names))))
+    place = {name: i for i, name in enumerate(names)}
+    unknown = [name for name in listed if name not in place]
+    if unknown:
+        raise ValueError(f"{path}: {unknown[:5]} are not among the given names.")
+    i, j = np.array([[place[name] for name in pair] for pair in ends]).T
     if (i == j).any():
         row = int(np.argmax(i == j))
-        raise ValueError(f"{path}, row {row + 2}: {source[row]!r} is joined to itself.")
-    pair = np.minimum(i, j) * len(names) + np.maximum(i, j)
-    _, first = np.unique(pair, return_index=True)
-    if len(first) < len(pair):
-        row = int(np.setdiff1d(np.arange(len(pair)), first)[0])
+        raise ValueError(f"{path}, row {row + 2}: {ends[row, 0]!r} is joined to itself.")
+    _, first = np.unique(np.minimum(i, j) * len(names) + np.maximum(i, j), return_index=True)
+    if len(first) < len(ends):
+        row = int(np.setdiff1d(np.arange(len(ends)), first)[0])
         raise ValueError(
-            f"{path}, row {row + 2}: the pair {source[row]!r}, {target[row]!r} is listed twice "
+            f"{path}, row {row + 2}: the pair {ends[row, 0]!r}, {ends[row, 1]!r} is listed twice "
             f"(edges have no direction)."
         )
     matrix = np.full((len(names), len(names)), float(fill))
@@ -133,14 +177,22 @@ def read_edges(path: str | Path, value: str | None = None, *, fill: float = np.n
 def write_edges(
     path: str | Path, a: Any, names: Any = None, *, value: str = "weight", keep_zeros: bool = False
 ) -> None:
-    """Write the pairs of a graph (vector or matrix) with non-zero values, as CSV or Parquet."""
+    """Write the pairs of a graph (vector or matrix) with non-zero values, as CSV or Parquet.
+
+    With ``keep_zeros=True`` every pair gets a row, and `read_edges` reads the same graph back.
+    """
+    if value in ("source", "target"):
+        raise ValueError(f"value={value!r} is the name of another column.")
     names = getattr(a, "columns", None) if names is None else names
     values = as_floats(a, "a")
     if values.ndim == 2:
-        values = Complete(len(values)).to_vector(values)
-    n_nodes = (1 + int(np.sqrt(1 + 8 * values.size))) // 2
-    names = np.array(check_names(range(n_nodes) if names is None else names, n_nodes))
-    rows, cols = Complete(n_nodes).endpoints
+        support = Complete(len(values))
+        values = check_symmetric(values, support, "a", names, allow_nan=True)
+    else:
+        support = complete_support(values.size, "a")
+    names = range(support.n_nodes) if names is None else names
+    names = np.array(check_names(names, support.n_nodes))
+    rows, cols = support.endpoints
     kept = np.ones(values.size, bool) if keep_zeros else values != 0
     columns = {"source": names[rows[kept]], "target": names[cols[kept]], value: values[kept]}
     _write_table(pd.DataFrame(columns), path)
@@ -173,16 +225,42 @@ def load_dataset(path: str | Path) -> GraphDataset:
     )
 
 
+def _write_table(frame: pd.DataFrame, path: str | Path) -> None:
+    path = Path(path)
+    if path.suffix.lower() == ".parquet":
+        frame.to_parquet(path, index=False)
+    elif path.suffix.lower() == ".csv":
+        frame.to_csv(path, index=False)
+    else:
+        raise ValueError(f"{path}: can be written as .csv or .parquet, not {path.suffix!r}.")
+
+
+def _is_number(text: Any) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _numbers(frame: pd.DataFrame, path: str | Path) -> np.ndarray:
-    """The frame's values, or an error with row and column of the first that is no number."""
+    """The frame's values, or an error with row and column of the first that is no number.
+
+    An empty cell, NA or NaN is a gap.
+    """
     columns = []
     for name in frame.columns:
-        numbers = pd.to_numeric(frame[name], errors="coerce").to_numpy(float)
-        bad = np.isnan(numbers) & frame[name].notna().to_numpy()
+        cells = frame[name]
+        if not pd.api.types.is_numeric_dtype(cells):
+            cells = cells.astype(str).str.strip()
+            cells = cells.str.replace(",", ".") if "decimal_comma" in frame.attrs else cells
+        gaps = cells.isin(["", "NA", "NaN", "nan", "None", "<NA>"]).to_numpy()
+        numbers = pd.to_numeric(cells.where(~gaps), errors="coerce").to_numpy(float)
+        bad = np.isnan(numbers) & ~gaps & cells.notna().to_numpy()
         if bad.any():
             row = int(np.argmax(bad))
             found = frame[name].iloc[row]
-            hint = " Decimal commas? Write 0.5, not 0,5." if "," in str(found) else ""
+            hint = " Decimal commas? Separate with semicolons." if "," in str(found) else ""
             raise ValueError(f"{path}, row {row + 2}, column {name!r}: {found!r}, no number.{hint}")
         columns.append(numbers)
     return np.column_stack(columns)

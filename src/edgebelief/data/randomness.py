@@ -12,21 +12,23 @@ def generator(key: Key | int) -> np.random.Generator:
 
     The same stream on every JAX version and device, and no JAX computation per draw.
     """
-    return np.random.default_rng(_words(key))
+    return np.random.default_rng(np.asarray(jax.random.key_data(as_key(key))))
 
 
 def split(key: Key | int, n: int) -> list[Key]:
     """`n` independent keys."""
-    key = jax.random.key(key) if isinstance(key, int) else key
-    return list(jax.random.split(key, n))
+    return list(jax.random.split(as_key(key), n))
 
 
-def _words(key: Key | int) -> np.ndarray:
-    if isinstance(key, int | np.integer):
-        key = jax.random.key(int(key))
-    if not isinstance(key, jax.Array):
-        raise TypeError(f"key must be a JAX key, jax.random.key(0), or an integer; got {key!r}.")
-    typed = jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key)
-    if key.shape != (() if typed else (2,)):
-        raise TypeError(f"key must be a single JAX key; got shape {key.shape}.")
-    return np.asarray(jax.random.key_data(key) if typed else key)
+def as_key(key: Key | int) -> Key:
+    """A JAX key, from one (of the new or the old kind) or from an integer."""
+    if isinstance(key, int | np.integer) and not isinstance(key, bool):
+        if not 0 <= key < 2**32:
+            raise ValueError(f"an integer key must lie in 0 to 2**32 - 1; got {key}.")
+        return jax.random.key(int(key))
+    if isinstance(key, jax.Array):
+        if jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key) and key.shape == ():
+            return key
+        if key.dtype == np.uint32 and key.shape == (2,):  # jax.random.PRNGKey
+            return jax.random.wrap_key_data(key)
+    raise TypeError(f"key must be one JAX key, jax.random.key(0), or an integer; got {key!r}.")

@@ -92,8 +92,7 @@ def mnist(
                 "or give folder=. digits() needs nothing."
             ) from None
         images, labels = mnist_data()
-    graphs = _image_graphs(key, images, labels, classes, per_class, n_train + n_test, offset=3.0)
-    return Split(graphs[:n_train], graphs[n_train:])
+    return _image_graphs(key, images, labels, classes, per_class, n_train, n_test, offset=3.0)
 
 
 def digits(
@@ -119,13 +118,14 @@ def digits(
     from sklearn.datasets import load_digits
 
     images, labels = load_digits(return_X_y=True)
-    graphs = _image_graphs(key, images, labels, classes, per_class, n_train + n_test, offset=1.5)
-    return Split(graphs[:n_train], graphs[n_train:])
+    return _image_graphs(key, images, labels, classes, per_class, n_train, n_test, offset=1.5)
 
 
-def _image_graphs(key, images, labels, classes, per_class, n_graphs, offset) -> GraphDataset:
-    """`n_graphs` graphs of `per_class` images of each class; no image is used twice."""
-    rng = generator(key)
+def _image_graphs(key, images, labels, classes, per_class, n_train, n_test, offset) -> Split:
+    """Graphs of `per_class` images of each class; no image is used twice."""
+    if n_train < 1 or n_test < 1:
+        raise ValueError(f"n_train and n_test must be at least 1; got {n_train} and {n_test}.")
+    rng, n_graphs = generator(key), n_train + n_test
     chosen = []
     for digit in classes:
         available, needed = np.flatnonzero(labels == digit), n_graphs * per_class
@@ -143,7 +143,8 @@ def _image_graphs(key, images, labels, classes, per_class, n_graphs, offset) -> 
         e.append(distances(pixels.T, metric="log-euclidean") + norm_of_mean - offset)
         a.append(_same(labels[nodes]))
         names.append([f"{labels[i]}:{i}" for i in nodes])
-    return GraphDataset(e, a, names)
+    graphs = GraphDataset(e, a, names)
+    return Split(graphs[:n_train], graphs[n_train:])
 
 
 def _same(group: np.ndarray) -> np.ndarray:

@@ -18,8 +18,11 @@ from scipy.linalg import eigh
 from scipy.spatial.distance import pdist
 
 from ..edges import Complete
-from ..validate import check_signals, check_symmetric
+from ..validate import as_floats, check_signals, check_symmetric
 from .randomness import Key, generator
+
+# Eigenvalues lie in [0, 1]; up to this they are the rounding of a zero.
+ZERO = 1e-10
 
 
 @dataclass(frozen=True)
@@ -36,8 +39,7 @@ class SquareRootInverse(Filter):
     """h(l) = l^(-1/2), and 0 at l = 0: x = (L+)^(1/2) x0, the paper's. The covariance is L+."""
 
     def response(self, frequency):
-        # Eigenvalues are in [0, 1]; below this they are the rounding of a zero.
-        live = frequency > 1e-10
+        live = frequency > ZERO
         return np.where(live, 1 / np.sqrt(np.where(live, frequency, 1.0)), 0.0)
 
 
@@ -66,12 +68,17 @@ def adjacency_of(graph: Any) -> Float[np.ndarray, "nodes nodes"]:
     if isinstance(graph, nx.Graph):
         if graph.is_directed():
             raise ValueError("the graph must be undirected; see networkx.Graph.to_undirected.")
-        return nx.to_numpy_array(graph)
-    matrix = np.asarray(graph.toarray() if hasattr(graph, "toarray") else graph, dtype=float)
+        graph = nx.to_numpy_array(graph)
+    matrix = as_floats(graph.toarray() if hasattr(graph, "toarray") else graph, "the adjacency")
+    if matrix.ndim != 2 or len(matrix) < 2:
+        raise ValueError(f"the adjacency must be a square matrix; got shape {matrix.shape}.")
     support = Complete(len(matrix))
-    matrix = support.to_matrix(check_symmetric(matrix, support, "the adjacency matrix"))
+    matrix = support.to_matrix(check_symmetric(matrix, support, "the adjacency"))
     if (matrix < 0).any():
-        raise ValueError("the adjacency matrix has negative weights; smoothness needs them >= 0.")
+        i, j = np.argwhere(matrix < 0)[0]
+        raise ValueError(
+            f"the adjacency[{i}, {j}] is {matrix[i, j]:g}; smoothness needs weights >= 0."
+        )
     return matrix
 
 
@@ -83,7 +90,7 @@ def smooth_signals(
     Parameters
     ----------
     key : JAX key or int
-        Same key, same signals; asking for more leaves the first ones as they were.
+        Same key, same signals; asking for more leaves the first ones as they were (to rounding).
     graph : networkx.Graph or array_like, shape (N, N)
     n_signals : int
     filter : Filter
@@ -101,6 +108,8 @@ def smooth_signals(
     >>> smooth_signals(1, graph, n_signals=100).shape
     (100, 10)
     """
+    if n_signals < 1:
+        raise ValueError(f"n_signals must be at least 1; got {n_signals}.")
     operator = _filter_matrix(graph, filter)
     white = generator(key).standard_normal((n_signals, len(operator)))
     return white @ operator
@@ -190,5 +199,12 @@ def _filter_matrix(graph: Any, filter: Filter) -> Float[np.ndarray, "nodes nodes
     frequency, modes = eigh(np.diag(weights.sum(1)) - weights)
     if not frequency[-1] > 0:
         raise ValueError("the graph has no edges: there is nothing for a signal to be smooth on.")
-    response = filter.response(np.maximum(frequency / frequency[-1], 0.0))
+    frequency = np.maximum(frequency / frequency[-1], 0.0)
+    response = filter.response(frequency)
+    parts = int((frequency <= ZERO).sum())
+    if parts > 1 and response[0] == 0:
+        raise ValueError(
+            f"the graph has {parts} components, and {filter} says nothing of how far apart they "
+            f"are; use a connected graph, or the filter Heat or Tikhonov."
+        )
     return (modes * response) @ modes.T

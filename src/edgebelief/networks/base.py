@@ -11,12 +11,13 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
 from ..convex.iterations import State
 from ..edges import Incidence, Support
-from ..validate import complete_support
+from ..validate import complete_support, is_one_graph
 
 
 class Network(eqx.Module):
@@ -34,6 +35,8 @@ class Network(eqx.Module):
     """Whether a >= 0 at every depth, with exact zeros."""
     scale_law: ClassVar[bool]
     """Whether multiplying e by c is the same as multiplying theta by c, at every depth."""
+    stable: ClassVar[bool]
+    """Whether output and gradients stay finite at any positive parameters."""
 
     @abc.abstractmethod
     def init(self, params: Any, e: Float[Array, " edges"], support: Incidence) -> Any:
@@ -52,7 +55,8 @@ class Network(eqx.Module):
         """What `read` tends to as depth grows."""
 
     def __check_init__(self) -> None:
-        if self.depth is not None and (not isinstance(self.depth, int) or self.depth < 0):
+        whole = isinstance(self.depth, int | np.integer) and not isinstance(self.depth, bool)
+        if self.depth is not None and not (whole and self.depth >= 0):
             raise ValueError(
                 f"depth must be a number of layers (0, 1, 2, ...), or None for the converged "
                 f"solution; got {self.depth!r}."
@@ -77,8 +81,12 @@ class Network(eqx.Module):
         State
             `a` (..., n_edges) and `lam` (..., n_nodes).
         """
-        e = jnp.asarray(e)
-        e = e if jnp.issubdtype(e.dtype, jnp.floating) else e.astype(float)
+        e = _as_float_array(e)
+        if not isinstance(e, jax.core.Tracer) and e.ndim == 2 and is_one_graph(e):
+            raise ValueError(
+                f"this looks like the {e.shape} distance matrix of one graph, and would be taken "
+                f"for {len(e)} graphs; pass its upper triangle, Complete({len(e)}).to_vector(e)."
+            )
         support = complete_support(e.shape[-1]) if support is None else support
         if e.shape[-1] != support.n_edges:
             raise ValueError(
@@ -97,7 +105,8 @@ class Network(eqx.Module):
         Memory does not grow with depth. The derivatives come as the parameters' named tuple, with
         a `State` in each place.
         """
-        params = type(params)(*(jnp.asarray(p, jnp.result_type(p, e)) for p in params))
+        e = _as_float_array(e)
+        params = type(params)(*(jnp.asarray(p, e.dtype) for p in params))
         unit = [
             type(params)(*(jnp.full_like(p, i == j) for j, p in enumerate(params)))
             for i in range(len(params))
@@ -123,3 +132,8 @@ class Network(eqx.Module):
         last, _ = lax.scan(layer, first, None, length=self.depth)
         a, lam = self.read(params, last)
         return State(support.from_inner(a), lam)
+
+
+def _as_float_array(e: Any) -> Array:
+    e = jnp.asarray(e)
+    return e if jnp.issubdtype(e.dtype, jnp.floating) else e.astype(float)

@@ -50,6 +50,7 @@ class DPG(Network):
 
     nonnegative = True
     scale_law = True
+    stable = True
 
     def init(self, params, e, support):
         return State(jnp.full_like(e, self.a0), jnp.full(support.n_nodes, self.lam0, e.dtype))

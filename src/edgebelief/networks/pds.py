@@ -46,6 +46,7 @@ class PDS(Network):
 
     nonnegative = False
     scale_law = False
+    stable = False
 
     def init(self, params, e, support):
         return PDSState(jnp.zeros_like(e), jnp.zeros(support.n_nodes, e.dtype))
