@@ -61,6 +61,10 @@ class Incidence(eqx.Module):
     def endpoint_sums(self, lam: Float[Array, " nodes"]) -> Float[Array, " edges"]:
         """S' lam: lam_i + lam_j for each candidate edge."""
 
+    def edges_only(self, a: Float[Array, " edges"]) -> Float[Array, " edges"]:
+        """An edge array with zeros in whatever places of its layout are no candidate edge."""
+        return a
+
 
 class Square(Incidence):
     """All pairs, with an edge array laid out as an (N, N) matrix whose diagonal is ignored.
@@ -74,10 +78,13 @@ class Square(Incidence):
         return self.n_nodes - 1
 
     def degrees(self, a: Float[Array, "nodes nodes"]) -> Float[Array, " nodes"]:
-        return namespace(a).where(~np.eye(self.n_nodes, dtype=bool), a, 0).sum(-1)
+        return self.edges_only(a).sum(-1)
 
     def endpoint_sums(self, lam: Float[Array, " nodes"]) -> Float[Array, "nodes nodes"]:
         return lam[:, None] + lam[None, :]
+
+    def edges_only(self, a: Float[Array, "nodes nodes"]) -> Float[Array, "nodes nodes"]:
+        return namespace(a).where(~np.eye(self.n_nodes, dtype=bool), a, 0)
 
 
 class Support(Incidence):

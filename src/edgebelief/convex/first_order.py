@@ -93,8 +93,7 @@ def _run(method: FirstOrder, e, theta, support: Support, tol, max_iter):
 
     def measure(carry):
         a, lam = method.read(carry, e_inner, theta, inner)
-        error = residual(support.from_inner(a), lam, e, theta, support)
-        return error, rounding_floor(lam)
+        return residual(a, lam, e_inner, theta, inner), rounding_floor(lam)
 
     def unfinished(loop):
         _, steps, (error, floor) = loop
@@ -106,8 +105,8 @@ def _run(method: FirstOrder, e, theta, support: Support, tol, max_iter):
         carry = lax.fori_loop(0, more, lambda _, c: method.step(c, e_inner, theta, inner), carry)
         return carry, steps + more, measure(carry)
 
-    start = method.init(e_inner, inner)
-    carry, steps, (error, floor) = lax.while_loop(unfinished, advance, (start, 0, measure(start)))
+    start = method.init(e_inner, inner), 0, (jnp.inf, 0.0)
+    carry, steps, (error, floor) = lax.while_loop(unfinished, advance, start)
     a, lam = method.read(carry, e_inner, theta, inner)
     return State(support.from_inner(a), lam), (error, steps, floor)
 

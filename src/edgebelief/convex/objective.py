@@ -98,8 +98,8 @@ def residual(
     """
     xp = namespace(a)
     stationary = xp.abs(lam * support.degrees(a) - 1).max()
-    largest = xp.abs(a).max()
-    gap = xp.abs(a - weights_of(lam, e, theta, support)).max()
+    largest = xp.abs(support.edges_only(a)).max()
+    gap = xp.abs(support.edges_only(a - weights_of(lam, e, theta, support))).max()
     return xp.maximum(stationary, gap / xp.where(largest > 0, largest, 1.0))
 
 
