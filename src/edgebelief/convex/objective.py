@@ -62,7 +62,16 @@ def to_penalised(theta: Any, delta: Any) -> Penalised:
 
 
 def objective(a: Float[Array, " edges"], e: Float[Array, " edges"], theta: Any, support: Incidence):
-    """2 theta a'e - sum log(S a) + ||a||^2 (infinite where a node has no edge)."""
+    """2 theta a'e - sum log(S a) + ||a||^2 (infinite where a node has no edge).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgebelief.convex import objective
+    >>> from edgebelief.edges import Complete
+    >>> objective(np.ones(1), np.ones(1), theta=1.0, support=Complete(2))  # 2 - 0 + 1
+    np.float64(3.0)
+    """
     xp = namespace(a)
     d = support.degrees(a)
     barrier = xp.where(d > 0, -xp.log(xp.where(d > 0, d, 1.0)), xp.inf).sum()
@@ -70,7 +79,19 @@ def objective(a: Float[Array, " edges"], e: Float[Array, " edges"], theta: Any, 
 
 
 def dual(lam: Float[Array, " nodes"], e: Float[Array, " edges"], theta: Any, support: Incidence):
-    """N + sum log(lam) - ||a(lam)||^2; never above `objective`, and equal to it at the solution."""
+    """N + sum log(lam) - ||a(lam)||^2; never above `objective`, and equal to it at the solution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgebelief import solve
+    >>> from edgebelief.convex import dual, objective
+    >>> e = np.array([1.0, 2.0, 3.0])
+    >>> best = solve(e, 1.0)
+    >>> gap = objective(best.weights, e, 1.0, best.support) - dual(best.duals, e, 1.0, best.support)
+    >>> bool(abs(gap) < 1e-9)
+    True
+    """
     a = weights_of(lam, e, theta, support)
     return lam.shape[0] + namespace(lam).log(lam).sum() - (a**2).sum()
 
@@ -78,7 +99,16 @@ def dual(lam: Float[Array, " nodes"], e: Float[Array, " edges"], theta: Any, sup
 def weights_of(
     lam: Float[Array, " nodes"], e: Float[Array, " edges"], theta: Any, support: Incidence
 ) -> Float[Array, " edges"]:
-    """a(lam) = max(0, S'lam/2 - theta e): the weights that the duals imply."""
+    """a(lam) = max(0, S'lam/2 - theta e): the weights that the duals imply.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgebelief.convex import weights_of
+    >>> from edgebelief.edges import Complete
+    >>> weights_of(np.array([1.0, 3.0]), np.array([0.5]), theta=1.0, support=Complete(2))
+    array([1.5])
+    """
     z = support.endpoint_sums(lam) / 2 - theta * e
     return namespace(z).where(z > 0, z, 0.0)
 
@@ -95,6 +125,15 @@ def residual(
     The larger of max_i |lam_i (S a)_i - 1| and max |a - a(lam)| / max(a). The change of `a` from
     one iterate to the next is no such measure: at large theta the first iterates of DPG are all
     zero, and stand still.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgebelief.convex import residual
+    >>> from edgebelief.edges import Complete
+    >>> e, support = np.array([0.0]), Complete(2)  # the solution is a = 1, lam = (1, 1)
+    >>> residual(np.ones(1), np.ones(2), e, theta=1.0, support=support)
+    np.float64(0.0)
     """
     xp = namespace(a)
     stationary = xp.abs(lam * support.degrees(a) - 1).max()
@@ -107,5 +146,12 @@ def rounding_floor(lam: Float[Array, " nodes"]):
     """The residual that rounding alone leaves: about 10 eps max(1, max(lam)^2).
 
     Where theta e is large, a = lam - theta e cancels: its error, eps lam, is multiplied by lam.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgebelief.convex import rounding_floor
+    >>> float(rounding_floor(np.array([100.0, 1e4]))) < 3e-7
+    True
     """
     return 10 * np.finfo(lam.dtype).eps * namespace(lam).maximum(1.0, lam.max() ** 2)

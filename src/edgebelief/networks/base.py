@@ -104,6 +104,14 @@ class Network(eqx.Module):
 
         Memory does not grow with depth. The derivatives come as the parameters' named tuple, with
         a `State` in each place.
+
+        Examples
+        --------
+        >>> import jax.numpy as jnp
+        >>> from edgebelief.networks import DPG, DPGParams
+        >>> state, slopes = DPG(depth=None).with_tangents(DPGParams(1.0), jnp.array([0.0]))
+        >>> state.a, slopes.theta.a  # two nodes at distance 0 keep weight 1 at any theta
+        (Array([1.], dtype=float32), Array([0.], dtype=float32))
         """
         e = _as_float_array(e)
         params = type(params)(*(jnp.asarray(p, e.dtype) for p in params))

@@ -1,0 +1,22 @@
+import inspect
+
+import pytest
+
+import edgebelief
+from edgebelief import convex, data, networks, readouts
+
+PUBLIC = {
+    f"{module.__name__}.{name}": getattr(module, name)
+    for module in (edgebelief, convex, data, networks, readouts)
+    for name in module.__all__
+}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_names_are_documented(name):
+    thing = PUBLIC[name]
+    documentation = inspect.getdoc(thing)
+    if inspect.isfunction(thing):
+        assert "Examples\n--------" in documentation
+    elif not hasattr(thing, "__args__"):  # an alias of a type has the type's own
+        assert documentation
