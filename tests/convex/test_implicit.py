@@ -129,3 +129,14 @@ def test_support_alone_may_be_traced(rng):
     e, _ = problem("uniform", support, rng)
     compiled = jax.jit(lambda support: solve(e, 1.0, support=support).weights)
     np.testing.assert_allclose(compiled(support), solve(e, 1.0, support=support).weights, 1e-6)
+
+
+def test_float64_reaches_the_host_and_back_even_from_a_thread_local_context(rng):
+    """The callback may run in a thread that knows nothing of the x64 context around the call."""
+    e = distances_of_kind("geometric", 300, rng)  # large enough for JAX to run it elsewhere
+    exact = solve(e, 0.3)
+    with jax.enable_x64(True):
+        for _ in range(5):
+            traced = jax.jit(lambda e, theta: solve(e, theta))(e, 0.3)
+            assert traced.weights.dtype == np.float64
+            np.testing.assert_array_equal(np.asarray(traced.weights), exact.weights)

@@ -52,10 +52,8 @@ def converged_state(
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 def _converged(settings, e, theta, support):
-    sizes = State(support.n_edges, support.n_nodes), 3
-    shapes = jax.tree.map(lambda size: jax.ShapeDtypeStruct((size,), e.dtype), sizes)
-    host = partial(_solve_on_host, settings)
-    return jax.pure_callback(host, shapes, e, theta, support, vmap_method="sequential")
+    shapes = State((support.n_edges,), (support.n_nodes,)), (3,)
+    return _on_host(partial(_solve_on_host, settings), shapes, support, e, theta)
 
 
 @_converged.defjvp
@@ -72,20 +70,17 @@ def _converged_jvp(settings, primals, tangents):
     def minus_hessian(x):
         return x / lam**2 + support.degrees(restrict(support.endpoint_sums(x))) / 2
 
-    def solve_on_host(_, rhs):
-        shape = jax.ShapeDtypeStruct(rhs.shape, rhs.dtype)
-        host = _hessian_solve_on_host
-        return jax.pure_callback(host, shape, lam, active, rhs, support, vmap_method="sequential")
+    def solve(_, rhs):
+        return _on_host(_hessian_solve_on_host, rhs.shape, support, a, lam, rhs)
 
     cost_dot = e * dtheta + theta * de
     rhs = support.degrees(restrict(cost_dot))
-    dlam = lax.custom_linear_solve(minus_hessian, rhs, solve_on_host, symmetric=True)
+    dlam = lax.custom_linear_solve(minus_hessian, rhs, solve, symmetric=True)
     da = restrict(support.endpoint_sums(dlam) / 2 - cost_dot)
     return (state, info), (State(da, dlam), jnp.zeros_like(info))
 
 
-def _solve_on_host(settings, e, theta, support):
-    e, dtype, support = np.asarray(e, float), e.dtype, jax.tree.map(np.asarray, support)
+def _solve_on_host(settings, support, e, theta):
     theta = float(theta)
     with np.errstate(over="ignore"):
         valid = theta > 0 and np.isfinite(theta * e).all()
@@ -94,13 +89,53 @@ def _solve_on_host(settings, e, theta, support):
     else:
         edges, nodes = np.full(support.n_edges, np.nan), np.full(support.n_nodes, np.nan)
         found = Outcome(edges, nodes, np.nan, 0, False)
-    info = [found.residual, found.iterations, found.converged]
-    return jax.tree.map(lambda x: np.asarray(x, dtype), (State(found.a, found.lam), np.array(info)))
+    info = np.array([found.residual, found.iterations, found.converged], float)
+    return State(found.a, found.lam), info
 
 
-def _hessian_solve_on_host(lam, active, rhs, support):
-    dtype, support = rhs.dtype, jax.tree.map(np.asarray, support)
-    lam, active, rhs = np.asarray(lam, float), np.asarray(active), np.asarray(rhs, float)
+def _hessian_solve_on_host(support, a, lam, rhs):
     if not np.isfinite(lam).all():
-        return np.full(rhs.shape, np.nan, dtype)
-    return hessian_solve(lam, active, rhs, support).astype(dtype)
+        return np.full(rhs.shape, np.nan)
+    return hessian_solve(lam, a > 0, rhs, support)
+
+
+def _on_host(function, shapes, support, *arrays):
+    """``function(support, *arrays)`` in NumPy, with float64 arrays on both sides.
+
+    JAX may run the callback in another thread, and there it rounds what goes in and out to the
+    precision set in *that* thread: a `jax.enable_x64` context does not reach it. So float64 travels
+    as pairs of 32-bit integers, which nothing rounds.
+    """
+    dtype = arrays[0].dtype
+    wide = dtype == np.float64
+
+    def pack(x):
+        return lax.bitcast_convert_type(x, np.uint32) if wide else x
+
+    def unpack(x):
+        return lax.bitcast_convert_type(x, dtype) if wide else x
+
+    def pack_on_host(x):
+        x = np.ascontiguousarray(x, dtype)
+        return x[..., None].view(np.uint32) if wide else x
+
+    def unpack_on_host(x):
+        x = np.ascontiguousarray(x)
+        return x.view(np.float64)[..., 0] if wide else x.astype(float)
+
+    def host(support, *packed):
+        support = jax.tree.map(np.asarray, support)
+        results = function(support, *(unpack_on_host(x) for x in packed))
+        return jax.tree.map(pack_on_host, results)
+
+    def layout(shape):
+        return jax.ShapeDtypeStruct((*shape, 2) if wide else shape, np.uint32 if wide else dtype)
+
+    layouts = jax.tree.map(layout, shapes, is_leaf=_is_shape)
+    packed = (pack(x) for x in arrays)
+    out = jax.pure_callback(host, layouts, support, *packed, vmap_method="sequential")
+    return jax.tree.map(unpack, out)
+
+
+def _is_shape(x):
+    return isinstance(x, tuple) and all(isinstance(n, int) for n in x)
