@@ -116,12 +116,12 @@ def _on_host(function, shapes, support, *arrays):
         return lax.bitcast_convert_type(x, dtype) if wide else x
 
     def pack_on_host(x):
-        x = np.ascontiguousarray(x, dtype)
-        return x[..., None].view(np.uint32) if wide else x
+        x = np.asarray(x, dtype)
+        return np.ascontiguousarray(x[..., None]).view(np.uint32) if wide else x
 
     def unpack_on_host(x):
-        x = np.ascontiguousarray(x)
-        return x.view(np.float64)[..., 0] if wide else x.astype(float)
+        x = np.asarray(x)
+        return np.ascontiguousarray(x).view(np.float64)[..., 0] if wide else x.astype(float)
 
     def host(support, *packed):
         support = jax.tree.map(np.asarray, support)
