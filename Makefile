@@ -33,6 +33,7 @@ format: $(VENV)/.ready
 
 bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/solvers.py
+	$(BIN)/python benchmarks/restricted.py
 	$(BIN)/python benchmarks/memory.py
 
 docs: $(VENV)/.ready

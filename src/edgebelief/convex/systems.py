@@ -21,8 +21,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dposv
-from scipy.sparse import coo_array
-from scipy.sparse.linalg import splu
+from scipy.sparse import csr_array, diags_array
+from scipy.sparse.linalg import LinearOperator, cg, splu
 
 from ..edges import Complete, Support
 
@@ -117,35 +117,80 @@ class Dense:
         self._set_slack(_slack(self.e, self.theta, self.support, base))
 
 
+class HalfEdges:
+    """Every candidate edge of a restricted support twice, once at each end, sorted by node."""
+
+    def __init__(self, support: Support):
+        rows, cols = (np.asarray(end) for end in support.endpoints)
+        order = np.argsort(np.concatenate([rows, cols]), kind="stable")
+        self.edge = order % support.n_edges
+        self.other = np.concatenate([cols, rows])[order]
+        self.count = np.bincount(rows, minlength=support.n_nodes)
+        self.count += np.bincount(cols, minlength=support.n_nodes)
+        self.ends = np.concatenate([[0], np.cumsum(self.count)])
+
+    def sums(self, at_edge_ends: np.ndarray) -> Nodes:
+        """The sum at each node. (Every node has a candidate edge: no segment is empty.)"""
+        return np.add.reduceat(at_edge_ends, self.ends[:-1])
+
+    def hessian_solve(
+        self, lam: Nodes, active: Bool[np.ndarray, " edges"], rhs: Nodes, rtol: float = 1e-13
+    ) -> Nodes:
+        """(diag(1/lam^2) + (D + A)/2)^-1 rhs, for these active edges."""
+        n = len(lam)
+        half = active[self.edge] / 2
+        pattern = csr_array((half, self.other, self.ends), shape=(n, n))
+        diagonal = self.sums(half) + lam**-2
+        # Unless theta e is large 1/lam^2 dominates, and conjugate gradients need few steps however
+        # much a factorisation would fill in.
+        product = LinearOperator((n, n), matvec=lambda x: pattern @ x + diagonal * x)
+        divide = LinearOperator((n, n), matvec=lambda x: x / diagonal)
+        x, failed = cg(product, rhs, rtol=rtol, atol=0.0, maxiter=200, M=divide)
+        if not failed:
+            return x
+        # Symmetric positive definite: pivoting for stability is not needed, ordering for fill is.
+        pattern.eliminate_zeros()
+        factor = splu(
+            (pattern + diags_array(diagonal)).tocsc(),
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": True},
+        )
+        return factor.solve(rhs)
+
+
 class Sparse:
     """A list of candidate pairs. Nothing of size N x N is made."""
 
     def __init__(self, e: Edges, theta: float, support: Support):
         self.e, self.theta, self.support = e, theta, support
+        self.half_edges = HalfEdges(support)
         self.base = np.zeros(support.n_nodes)
         self.slack = -theta * e
         self.a = np.empty_like(self.slack)
 
-    def degrees_if_all_had(self, lam: Nodes) -> tuple[Nodes, Nodes]:
-        node, slack = np.concatenate(self.support.endpoints), np.concatenate([self.slack] * 2)
-        surplus = np.maximum(slack + lam[node], 0)
-        return np.bincount(node, surplus, len(lam)), np.bincount(node, surplus > 0, len(lam))
-
     def nearest(self) -> Nodes:
-        cost = np.full(self.support.n_nodes, np.inf)
-        for end in self.support.endpoints:
-            np.minimum.at(cost, end, -self.slack)
-        return cost
+        half = self.half_edges
+        return -np.maximum.reduceat(self.slack[half.edge], half.ends[:-1])
+
+    def degrees_if_all_had(self, lam: Nodes) -> tuple[Nodes, Nodes]:
+        half = self.half_edges
+        surplus = np.maximum(self.slack[half.edge] + np.repeat(lam, half.count), 0)
+        return half.sums(surplus), half.sums((surplus > 0).astype(float))
 
     def at(self, x: Nodes) -> Dual:
         self.a = np.maximum(self.slack + self.support.endpoint_sums(x) / 2, 0)
-        return _dual(x, self.base + x, self.support.degrees(self.a), (self.a**2).sum())
+        d = self.half_edges.sums(self.a[self.half_edges.edge])
+        return _dual(x, self.base + x, d, (self.a**2).sum())
 
     def weights(self) -> Edges:
         return self.a
 
     def solve(self, lam: Nodes, rhs: Nodes) -> Nodes:
-        return hessian_solve(lam, self.a > 0, rhs, self.support)
+        # Newton's steps need no more digits than they will gain, and they double them.
+        residual = np.abs(lam * rhs).max()
+        rtol = min(max(residual**2, 1e-13), 1e-2)
+        return self.half_edges.hessian_solve(lam, self.a > 0, rhs, rtol)
 
     def rebase(self, base: Nodes) -> None:
         self.base = base
@@ -162,26 +207,7 @@ def hessian_solve(
     """(diag(1/lam^2) + (D + A)/2)^-1 rhs, for these active edges."""
     if isinstance(support, Complete):
         return _dense_solve(lam, support.to_matrix(active / 2), rhs)
-    n = len(lam)
-    rows, cols = (np.asarray(end)[active] for end in support.endpoints)
-    nodes = np.arange(n)
-    half = np.full(rows.size, 0.5)
-    diagonal = support.degrees(active / 2) + lam**-2
-    hessian = coo_array(
-        (
-            np.concatenate([half, half, diagonal]),
-            (np.concatenate([rows, cols, nodes]), np.concatenate([cols, rows, nodes])),
-        ),
-        shape=(n, n),
-    )
-    # Symmetric positive definite: pivoting for stability is not needed, ordering for fill is.
-    factor = splu(
-        hessian.tocsc(),
-        permc_spec="MMD_AT_PLUS_A",
-        diag_pivot_thresh=0.0,
-        options={"SymmetricMode": True},
-    )
-    return factor.solve(rhs)
+    return HalfEdges(support).hessian_solve(lam, active, rhs)
 
 
 def _dense_solve(lam: Nodes, half_pattern: Float[np.ndarray, "nodes nodes"], rhs: Nodes) -> Nodes:
