@@ -7,19 +7,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import convex, data, edges, networks, readouts
+    from . import convex, data, edges, infer, networks, readouts
     from .convex import Solution, solve, solve_path, theta_for
 
 __version__ = "0.1.0"
 
 _HOMES = {"Solution": "convex", "solve": "convex", "solve_path": "convex", "theta_for": "convex"}
-_MODULES = ("convex", "data", "edges", "networks", "readouts")
+_MODULES = ("convex", "data", "edges", "infer", "networks", "readouts")
 
 __all__ = [
     "Solution",
     "convex",
     "data",
     "edges",
+    "infer",
     "networks",
     "readouts",
     "solve",

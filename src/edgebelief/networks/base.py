@@ -31,6 +31,8 @@ class Network(eqx.Module):
     depth: eqx.AbstractVar[int | None]
     """Layers; None for the converged solution."""
 
+    params_type: ClassVar[Any]
+    """The named tuple of its parameters; the field names are the sampling-site names."""
     nonnegative: ClassVar[bool]
     """Whether a >= 0 at every depth, with exact zeros."""
     scale_law: ClassVar[bool]

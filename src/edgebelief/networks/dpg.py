@@ -48,6 +48,7 @@ class DPG(Network):
     a0: float = eqx.field(static=True, default=0.5)
     lam0: float = eqx.field(static=True, default=17.0)
 
+    params_type = DPGParams
     nonnegative = True
     scale_law = True
     stable = True

@@ -44,6 +44,7 @@ class PDS(Network):
     depth: int | None = eqx.field(static=True, default=200)
     gamma: float = eqx.field(static=True, default=0.1)
 
+    params_type = PDSParams
     nonnegative = False
     scale_law = False
     stable = False

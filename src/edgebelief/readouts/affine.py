@@ -28,5 +28,7 @@ class Affine(Readout):
     Array([ 5.4, -1.4, -1.4], dtype=float32)
     """
 
+    params_type = AffineParams
+
     def __call__(self, params, state, e):
         return params.delta * state.a - params.b

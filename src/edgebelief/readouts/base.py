@@ -1,7 +1,7 @@
 """What a readout is."""
 
 import abc
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 from jaxtyping import Array, Float
@@ -14,6 +14,9 @@ class Readout(eqx.Module):
 
     Elementwise in the leading axes: one graph or a stack, whatever the network was given.
     """
+
+    params_type: ClassVar[Any]
+    """The named tuple of its parameters; the field names are the sampling-site names."""
 
     @abc.abstractmethod
     def __call__(

@@ -1,0 +1,141 @@
+"""EdgeModel: network, readout, prior and likelihood together.
+
+    theta, delta, b ~ prior
+    logit_ij        = readout(network(e; theta); delta, b)
+    a_ij            ~ Bernoulli(sigmoid(logit_ij))
+
+The log density and the NumPyro model are the same sum, written once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+from jaxtyping import Array, Float
+
+from ..data.dataset import GraphDataset
+from ..edges import Support
+from ..networks import DPG, Network
+from ..readouts import Affine, Readout
+from .likelihoods import BernoulliEdges
+from .priors import Prior
+
+
+class EdgeModel:
+    """A Bayesian model of edges given distances.
+
+    Parameters
+    ----------
+    network : Network
+    readout : Readout
+    prior : Prior or str
+        A marginal for each parameter of network and readout, or the name of one of the paper's.
+    likelihood : BernoulliEdges
+
+    Examples
+    --------
+    >>> from edgebelief.data import ErdosRenyi, GraphDataset
+    >>> from edgebelief.infer import EdgeModel
+    >>> from edgebelief.networks import DPG
+    >>> model = EdgeModel(DPG(depth=30), prior="altered")
+    >>> model.parameters
+    ('theta', 'delta', 'b')
+    >>> data = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=2, n_nodes=6)
+    >>> model.log_likelihood({"theta": 0.2, "delta": 50.0, "b": 5.0}, data).shape
+    (2,)
+    """
+
+    def __init__(
+        self,
+        network: Network | None = None,
+        readout: Readout | None = None,
+        prior: Prior | str = "altered",
+        likelihood: BernoulliEdges | None = None,
+    ):
+        self.network = DPG() if network is None else network
+        self.readout = Affine() if readout is None else readout
+        self.prior = Prior.named(prior) if isinstance(prior, str) else prior
+        self.likelihood = BernoulliEdges() if likelihood is None else likelihood
+        missing = set(self.parameters) ^ set(self.prior)
+        if missing:
+            raise ValueError(
+                f"the prior must have a marginal for each of {self.parameters}, and no other; "
+                f"it has {tuple(self.prior)}."
+            )
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the parameters: the network's, then the readout's."""
+        return self.network.params_type._fields + self.readout.params_type._fields
+
+    def logits(
+        self,
+        params: Mapping[str, Any],
+        e: Float[Array, "... edges"],
+        support: Support | None = None,
+    ) -> Float[Array, "... edges"]:
+        """The logit of each edge. Pure: use it inside a NumPyro model of your own.
+
+        Parameters
+        ----------
+        params : mapping from parameter names to numbers
+        e : array, shape (..., n_edges)
+        support : Support, optional
+        """
+        of_network, of_readout = self.network.params_type, self.readout.params_type
+        state = self.network(of_network(*(params[n] for n in of_network._fields)), e, support)
+        return self.readout(of_readout(*(params[n] for n in of_readout._fields)), state, e)
+
+    def log_likelihood(
+        self, params: Mapping[str, Any], data: GraphDataset
+    ) -> Float[Array, " graphs"]:
+        """Log p(labels | params) of each graph, in the order of the data set."""
+        found = jnp.zeros(len(data))
+        for stack in data.stacks():
+            logits = self.logits(params, jnp.asarray(stack.e), stack.support)
+            each = self.likelihood.log_likelihood(
+                logits, jnp.asarray(stack.a), jnp.asarray(stack.known)
+            )
+            found = found.at[stack.places].set(each)
+        return found
+
+    def log_density(
+        self,
+        params: Mapping[str, Any],
+        data: GraphDataset,
+        weights: Float[Array, " graphs"] | None = None,
+    ) -> Float[Array, ""]:
+        """Log p(params) + sum_t w_t log p(labels_t | params), each parameter in its own units.
+
+        `weights` counts a graph more or less than once (1 by default).
+        """
+        return self.prior.log_density(params) + self._weighted(params, data, weights)
+
+    def sample(self, data: GraphDataset, weights: Any = None) -> dict[str, Array]:
+        """The NumPyro model: a site per parameter, and the factor `labels`.
+
+        Pass ``model.sample`` to `numpyro.infer.NUTS`, or call it inside a model of your own.
+        """
+        params = {
+            name: numpyro.sample(name, marginal.distribution)
+            for name, marginal in self.prior.items()
+        }
+        numpyro.factor("labels", self._weighted(params, data, weights))
+        return params
+
+    def _weighted(self, params: Mapping[str, Any], data: GraphDataset, weights: Any) -> Array:
+        each = self.log_likelihood(params, data)
+        if weights is None:
+            return each.sum()
+        weights = jnp.asarray(weights)
+        concrete = not isinstance(weights, jax.core.Tracer)
+        if weights.shape != each.shape or (concrete and (np.asarray(weights) < 0).any()):
+            raise ValueError(
+                f"weights must be {each.size} numbers >= 0, one per graph; got {weights}."
+            )
+        return (weights * each).sum()

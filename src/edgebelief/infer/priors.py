@@ -1,0 +1,227 @@
+"""Priors: a named distribution per parameter, stated in numbers people can think in."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+from jaxtyping import Array, Float
+from scipy.special import ndtri
+
+from ..validate import check_number
+
+
+@dataclass(frozen=True)
+class Marginal(abc.ABC):
+    """What is believed of one parameter. Abstract: see `lognormal`, `loguniform`, `normal`."""
+
+    @property
+    @abc.abstractmethod
+    def distribution(self) -> dist.Distribution:
+        """The same, for NumPyro."""
+
+    @property
+    @abc.abstractmethod
+    def positive(self) -> bool:
+        """Whether only positive values are believed; their natural coordinate is the logarithm."""
+
+    @abc.abstractmethod
+    def quantile(self, q: Any) -> Any:
+        """The value below which a share `q` of the belief lies."""
+
+    @property
+    def median(self) -> float:
+        return float(self.quantile(0.5))
+
+
+@dataclass(frozen=True)
+class LogNormal(Marginal):
+    """The natural log is normal: `median`, and `log_sd` the standard deviation of the log."""
+
+    median: float = 1.0
+    log_sd: float = 1.0
+
+    positive = True
+
+    @property
+    def distribution(self) -> dist.Distribution:
+        return dist.LogNormal(np.log(self.median), self.log_sd)
+
+    def quantile(self, q: Any) -> Any:
+        return self.median * np.exp(self.log_sd * ndtri(q))
+
+
+@dataclass(frozen=True)
+class LogUniform(Marginal):
+    """The log is uniform between those of `low` and `high`: every order of magnitude alike."""
+
+    low: float = 1e-6
+    high: float = 1e6
+
+    positive = True
+
+    @property
+    def distribution(self) -> dist.Distribution:
+        return dist.LogUniform(self.low, self.high)
+
+    def quantile(self, q: Any) -> Any:
+        return self.low * (self.high / self.low) ** np.asarray(q)
+
+
+@dataclass(frozen=True)
+class Normal(Marginal):
+    """`mean` and standard deviation `sd`; negative values are believed too."""
+
+    mean: float = 0.0
+    sd: float = 1.0
+
+    positive = False
+
+    @property
+    def distribution(self) -> dist.Distribution:
+        return dist.Normal(self.mean, self.sd)
+
+    def quantile(self, q: Any) -> Any:
+        return self.mean + self.sd * ndtri(q)
+
+
+def lognormal(median: float, log_sd: float) -> LogNormal:
+    """Believed around `median`, within a factor exp(`log_sd`) with two thirds of the mass.
+
+    Examples
+    --------
+    >>> from edgebelief.infer import lognormal
+    >>> lognormal(median=100, log_sd=2**0.5).quantile([0.025, 0.975]).round(1)
+    array([   6.3, 1598.8])
+    """
+    return LogNormal(_positive(median, "median"), _positive(log_sd, "log_sd"))
+
+
+def loguniform(low: float, high: float) -> LogUniform:
+    """Any order of magnitude between `low` and `high` alike.
+
+    Examples
+    --------
+    >>> from edgebelief.infer import loguniform
+    >>> loguniform(1e-6, 1e6).median
+    1.0
+    """
+    low, high = _positive(low, "low"), _positive(high, "high")
+    if not low < high:
+        raise ValueError(f"low must be below high; got {low:g} and {high:g}.")
+    return LogUniform(low, high)
+
+
+def normal(mean: float, sd: float) -> Normal:
+    """Believed around `mean`, give or take `sd`.
+
+    Examples
+    --------
+    >>> from edgebelief.infer import normal
+    >>> normal(0, 1000).median
+    0.0
+    """
+    return Normal(check_number(mean, "mean"), _positive(sd, "sd"))
+
+
+class Prior(Mapping[str, Marginal]):
+    """A `Marginal` per parameter, by name; independent of each other.
+
+    Parameters
+    ----------
+    **marginals : Marginal
+        By the names of the parameters.
+
+    Examples
+    --------
+    >>> from edgebelief.infer import Prior, lognormal
+    >>> prior = Prior.named("altered").replace(b=lognormal(median=2, log_sd=0.5))
+    >>> prior
+    Prior(theta=LogNormal(median=0.31622776601683794, log_sd=2.0),
+          delta=LogNormal(median=100.0, log_sd=1.4142135623730951),
+          b=LogNormal(median=2.0, log_sd=0.5))
+    """
+
+    def __init__(self, **marginals: Marginal):
+        for name, marginal in marginals.items():
+            if not isinstance(marginal, Marginal):
+                raise TypeError(
+                    f"the prior of {name} must be made by lognormal, loguniform or normal; "
+                    f"got {marginal!r}."
+                )
+        self._marginals = dict(marginals)
+
+    @classmethod
+    def named(cls, name: str) -> Prior:
+        """One of the paper's: "original", "altered" (its choice after prior checks) or "flat"."""
+        if name not in _NAMED:
+            raise ValueError(f"no prior is called {name!r}; there are {sorted(_NAMED)}.")
+        return cls(**_NAMED[name])
+
+    def __getitem__(self, name: str) -> Marginal:
+        return self._marginals[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._marginals)
+
+    def __len__(self) -> int:
+        return len(self._marginals)
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={marginal}" for name, marginal in self.items())
+        return f"Prior({inside})"
+
+    def replace(self, **marginals: Marginal) -> Prior:
+        """The same with some marginals exchanged or added."""
+        return Prior(**{**self._marginals, **marginals})
+
+    def medians(self) -> dict[str, float]:
+        return {name: marginal.median for name, marginal in self.items()}
+
+    def sample(self, key: Array, n: int) -> dict[str, Float[Array, " draws"]]:
+        """`n` independent draws of every parameter."""
+        keys = jax.random.split(key, len(self))
+        return {
+            name: marginal.distribution.sample(k, (n,))
+            for k, (name, marginal) in zip(keys, self.items(), strict=True)
+        }
+
+    def log_density(self, params: Mapping[str, Any]) -> Float[Array, ""]:
+        """Log p(params), each in its own units (no Jacobian)."""
+        return sum(
+            (jnp.asarray(self[name].distribution.log_prob(params[name])) for name in self),
+            start=jnp.zeros(()),
+        )
+
+
+def _positive(value: float, what: str) -> float:
+    number = check_number(value, what)
+    if not (np.isfinite(number) and number > 0):
+        raise ValueError(f"{what} must be positive and finite; got {number:g}.")
+    return number
+
+
+_NAMED: dict[str, dict[str, Marginal]] = {
+    # Medians where the paper prints means of logs: see docs/paper-notes.md.
+    "original": {
+        "theta": lognormal(1.0, 2.0),
+        "delta": lognormal(100.0, np.sqrt(2)),
+        "b": lognormal(1.0, np.sqrt(2)),
+    },
+    "altered": {
+        "theta": lognormal(10**-0.5, 2.0),
+        "delta": lognormal(100.0, np.sqrt(2)),
+        "b": lognormal(1.0, np.sqrt(2)),
+    },
+    "flat": {
+        "theta": loguniform(1e-6, 1e6),
+        "delta": normal(0.0, 1e3),
+        "b": normal(0.0, 1e3),
+    },
+}

@@ -1,0 +1,70 @@
+import jax
+import numpy as np
+import pytest
+from scipy import stats
+
+from edgebelief.infer import Prior, lognormal, loguniform, normal
+
+# marginal, the same in SciPy
+PAIRS = [
+    (lognormal(0.3, 2.0), stats.lognorm(s=2.0, scale=0.3)),
+    (loguniform(1e-6, 1e6), stats.loguniform(1e-6, 1e6)),
+    (normal(3.0, 10.0), stats.norm(3.0, 10.0)),
+]
+
+
+@pytest.mark.parametrize(("marginal", "same"), PAIRS, ids=lambda x: str(x)[:12])
+def test_marginals_are_those_of_scipy(marginal, same, x64):
+    q = np.array([0.001, 0.05, 0.5, 0.9])
+    np.testing.assert_allclose(marginal.quantile(q), same.ppf(q), rtol=1e-9)
+    assert marginal.median == pytest.approx(same.median())
+    x = same.ppf(q)
+    np.testing.assert_allclose(marginal.distribution.log_prob(x), same.logpdf(x), rtol=1e-9)
+    assert marginal.positive == (same.support()[0] >= 0)
+
+
+def test_named_priors_are_those_of_the_spec():
+    sqrt2 = np.sqrt(2)
+    for name, median in (("original", 1.0), ("altered", 10**-0.5)):
+        prior = Prior.named(name)
+        assert list(prior) == ["theta", "delta", "b"]
+        assert prior["theta"] == lognormal(median, 2)
+        assert prior["delta"] == lognormal(100, sqrt2)
+        assert prior["b"] == lognormal(1, sqrt2)
+        assert prior.medians() == pytest.approx({"theta": median, "delta": 100, "b": 1})
+    flat = Prior.named("flat")
+    assert flat["theta"] == loguniform(1e-6, 1e6)
+    assert flat["delta"] == flat["b"] == normal(0, 1e3)
+
+
+def test_draws_follow_the_marginals():
+    prior = Prior(theta=PAIRS[0][0], delta=PAIRS[1][0], b=PAIRS[2][0])
+    draws = prior.sample(jax.random.key(0), 4000)
+    for (_, same), name in zip(PAIRS, prior, strict=True):
+        assert stats.kstest(np.asarray(draws[name], float), same.cdf).pvalue > 1e-3
+
+
+def test_log_density_adds_up(x64):
+    prior = Prior(theta=PAIRS[0][0], delta=PAIRS[1][0], b=PAIRS[2][0])
+    params = {"theta": 0.7, "delta": 30.0, "b": -4.0}
+    expected = sum(
+        same.logpdf(value) for (_, same), value in zip(PAIRS, params.values(), strict=True)
+    )
+    assert float(prior.log_density(params)) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: lognormal(-1, 2), ValueError, "median must be positive"),
+        (lambda: lognormal(1, 0), ValueError, "log_sd must be positive"),
+        (lambda: lognormal("1", 2), TypeError, "median must be a number"),
+        (lambda: loguniform(2, 1), ValueError, "low must be below high"),
+        (lambda: normal(0, -1), ValueError, "sd must be positive"),
+        (lambda: Prior(theta=0.5), TypeError, "prior of theta must be made by lognormal"),
+        (lambda: Prior.named("best"), ValueError, "there are .*altered"),
+    ],
+)
+def test_impossible_priors_are_refused(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
