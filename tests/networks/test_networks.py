@@ -69,6 +69,14 @@ def test_truncation_is_not_the_solution(shared_data):
     assert (DPG(depth=None)(DPGParams(10.0), e).a.max(-1) > 0).all()
 
 
+def test_seventeen_is_no_limit(shared_data):
+    """The paper calls lam_0 = 17 the limit at theta = 1; on its own data that is 4.3 to 5.1."""
+    stack = np.load(shared_data / "rg032.npz")["train_distances"]
+    i, j = np.triu_indices(20, k=1)
+    lam = DPG(depth=None)(DPGParams(1.0), stack[:, i, j]).lam
+    assert 4.0 < float(lam.mean()) < 5.5
+
+
 @pytest.mark.parametrize("theta", [1e-3, 0.03, 0.3, 1.0])
 def test_float32_is_within_1e_4_of_float64_at_depth_200(theta, rng):
     e = np.stack([distances_of_kind("geometric", 20, rng) for _ in range(5)]).astype(np.float32)
