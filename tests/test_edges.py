@@ -196,3 +196,9 @@ def test_a_traced_support_answers_in_jax():
     matrix = support.to_matrix(a)
     np.testing.assert_array_equal(jax.jit(lambda s: s.to_vector(matrix))(support), a)
     assert jax.jit(lambda s: s.n_components(a))(support) == support.n_components(a)
+
+
+@pytest.mark.parametrize("bad", [np.ones((3, 4)), np.full((3, 3), np.nan)])
+def test_neighbours_need_a_square_matrix_without_gaps(bad):
+    with pytest.raises(ValueError, match="square matrix without gaps"):
+        Restricted.nearest(bad, 1)

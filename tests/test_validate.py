@@ -46,6 +46,7 @@ def broken(i, j, value, symmetric=True):
         (np.ma.masked_array([1, 2, -999.0], [0, 0, 1]), ValueError, r"distances\[1, 2\] is nan"),
         ([[0, 10000, 5], [9999, 0, 7], [5, 7, 0]], ValueError, "not symmetric"),
         ([[0, 2], [2, 1]], ValueError, r"distances\[1, 1\] is 1"),
+        ([[0, 500.5, 7], [500.75, 0, 1000.5], [7, 1000.5, 0]], ValueError, "not symmetric"),
     ],
 )
 def test_bad_distances_are_refused_with_place_and_remedy(e, error, message):

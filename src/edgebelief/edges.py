@@ -295,6 +295,11 @@ class Restricted(Support):
         """Each node's `k` nearest neighbours, and every node it is a near neighbour of."""
         matrix = np.array(distances, dtype=float)
         n_nodes = len(matrix)
+        if matrix.shape != (n_nodes, n_nodes) or np.isnan(matrix).any():
+            raise ValueError(
+                f"distances must be a square matrix without gaps; got shape {matrix.shape}, "
+                f"{np.isnan(matrix).sum()} of them NaN."
+            )
         if not 1 <= k < n_nodes:
             raise ValueError(f"k must lie between 1 and {n_nodes - 1}, the other nodes; got {k}.")
         np.fill_diagonal(matrix, np.inf)

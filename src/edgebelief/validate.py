@@ -155,8 +155,9 @@ def same_nodes(frame: Any, what: str, names: Sequence[Hashable] | None = None) -
     columns = [str(name) for name in frame.columns]
     rows = [str(name) for name in frame.index]
     wanted = columns if names is None else [str(name) for name in names]
-    if rows == [str(i) for i in range(len(rows))]:  # rows without names are in the columns' order
-        rows = columns if len(rows) == len(columns) else rows
+    unnamed = rows == [str(i) for i in range(len(rows))] and sorted(rows) != sorted(columns)
+    if unnamed and len(rows) == len(columns):  # then they are in the columns' order
+        rows = columns
     for found, side in ((columns, "columns"), (rows, "rows")):
         if sorted(found) != sorted(wanted):
             odd = sorted(set(found) ^ set(wanted))[:5]
@@ -285,16 +286,17 @@ def is_one_graph(e: Any) -> bool:
 
 
 def _rounding_of(matrix: np.ndarray) -> float:
-    """What counts as rounding, relatively: half the digits of the type the numbers came from.
+    """What counts as rounding, relatively to the largest entry.
 
-    Numbers that all fit float32 went through it, unless they are whole: those are exact.
+    Half the digits of float64; some ulps of float32 where all numbers fit it, as they do if they
+    went through it; nothing where all are whole.
     """
     finite = matrix[np.isfinite(matrix)]
     if (finite == np.round(finite)).all():
         return 0.0
     with np.errstate(over="ignore"):
         was_float32 = (finite.astype(np.float32) == finite).all()
-    return float(np.sqrt(np.finfo(np.float32 if was_float32 else float).eps))
+    return 16 * float(np.finfo(np.float32).eps) if was_float32 else np.sqrt(np.finfo(float).eps)
 
 
 def _label(i: Any, names: Sequence[Hashable] | None) -> str:

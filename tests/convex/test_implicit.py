@@ -1,9 +1,11 @@
 import jax
 import jax.numpy as jnp
+import mpmath
 import numpy as np
 import pytest
 
 from edgebelief import solve
+from edgebelief.convex.implicit import _tangent_on_host
 from edgebelief.edges import Complete, Restricted
 from problems import KINDS, distances_of_kind
 
@@ -49,11 +51,37 @@ def test_forward_reverse_and_finite_difference_gradients_agree(kind, support, x6
     assert float(forward) == pytest.approx(difference, rel=1e-6, abs=1e-6)
 
 
-def test_constant_distances_have_the_derivative_of_the_closed_form():
-    theta, c, n = 0.5, 2.0, 6
-    gradient = jax.grad(lambda t: solve(jnp.full(15, c), t).weights[0])(theta)
-    exact = (-c + theta * c**2 / np.sqrt(theta**2 * c**2 + 4 / (n - 1))) / 2
-    assert float(gradient) == pytest.approx(exact, rel=1e-5)
+@pytest.mark.parametrize("theta", [0.01, 0.5, 10.0, 1e3, 1e4])
+def test_constant_distances_have_the_derivative_of_the_closed_form(theta):
+    """In float32, where S'dlam/2 - e dtheta would lose all its digits from theta = 100 on."""
+    c, n = 2.0, 6
+    gradient = jax.jacfwd(lambda t: solve(jnp.full(15, c), t).weights[0])(theta)
+    with mpmath.workdps(50):
+        t = mpmath.mpf(theta)
+        exact = (-c + t * c**2 / mpmath.sqrt(t**2 * c**2 + mpmath.mpf(4) / (n - 1))) / 2
+    assert float(gradient) == pytest.approx(float(exact), rel=1e-4)
+
+
+def test_second_derivatives_in_theta(x64):
+    e = jnp.array([1.0, 2.0, 3.0, 1.5, 2.5, 0.5])
+
+    def f(t):
+        return solve(e, t, tol=1e-13).weights @ jnp.arange(6.0)
+
+    h = 1e-5
+    slope = jax.grad(f)
+    assert float(jax.grad(slope)(0.4)) == pytest.approx(
+        float((slope(0.4 + h) - slope(0.4 - h)) / (2 * h)), rel=1e-5
+    )
+
+
+@pytest.mark.parametrize("support", SUPPORTS.values(), ids=SUPPORTS)
+def test_no_derivative_is_nan_not_an_error(support):
+    """Duals beyond what float64 can factorise must not end an optimiser or a sampler."""
+    a, lam = np.ones(support.n_edges), np.full(support.n_nodes, 1e200)
+    tangent = _tangent_on_host(support, a, lam, np.ones(a.size + lam.size))
+    assert np.isnan(tangent[a.size :]).all() or np.isfinite(tangent).all()
+    assert np.isnan(_tangent_on_host(support, a, lam * np.nan, np.ones(a.size + lam.size))).all()
 
 
 def test_float32_inside_jit_is_the_float64_solution_rounded(support, rng):
@@ -129,6 +157,12 @@ def test_support_alone_may_be_traced(rng):
     e, _ = problem("uniform", support, rng)
     compiled = jax.jit(lambda support: solve(e, 1.0, support=support).weights)
     np.testing.assert_allclose(compiled(support), solve(e, 1.0, support=support).weights, 1e-6)
+    matrix = support.to_matrix(e)
+    compiled = jax.jit(lambda support: solve(matrix, 1.0, support=support).weights)
+    np.testing.assert_allclose(compiled(support), solve(e, 1.0, support=support).weights, 1e-6)
+    for wrong, message in ((np.ones(3), "must have shape"), (e * np.nan, "NaN")):
+        with pytest.raises(ValueError, match=message):
+            jax.jit(lambda s, wrong=wrong: solve(wrong, 1.0, support=s).weights)(support)
 
 
 def test_float64_reaches_the_host_and_back_even_from_a_thread_local_context(rng):

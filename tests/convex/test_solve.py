@@ -201,3 +201,47 @@ def test_a_thousand_nodes(theta, rng):
     support = Complete(1000)
     floor = max(1e-9, convex.rounding_floor(solution.duals))
     assert residual(solution.weights, solution.duals, e, theta, support) <= 2 * floor
+
+
+SHAPES = {
+    "path": lambda n: [(i, i + 1) for i in range(n - 1)],
+    "star": lambda n: [(0, i) for i in range(1, n)],
+    "tree": lambda n: [((i - 1) // 2, i) for i in range(1, n)],
+    "ring of fives": lambda n: [(i, (i + k) % n) for i in range(n) for k in range(1, 6)],
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("n_nodes", [60, 300, 1000])
+def test_large_restricted_supports_where_conjugate_gradients_fail(shape, n_nodes, rng):
+    """Bipartite supports and large theta: the equations are ill-conditioned, and factorised."""
+    support = Restricted.from_pairs(SHAPES[shape](n_nodes))
+    e = rng.uniform(0.1, 1, size=support.n_edges)
+    for theta in (1.0, 30.0, 300.0):
+        solution = solve(e, theta, support=support)
+        assert solution.converged, (theta, solution.residual)
+        a, lam = solution.weights, solution.duals
+        assert residual(a, lam, e, theta, support) <= max(1e-8, 2 * convex.rounding_floor(lam))
+
+
+def test_sparse_equations_have_the_dense_solution_however_they_are_solved(rng, monkeypatch):
+    from edgebelief.convex import systems
+
+    support = Restricted.from_pairs(SHAPES["path"](50))
+    incidence = incidence_matrix(50, list(zip(*support.endpoints, strict=True)))
+    active, lam = rng.uniform(size=49) < 0.7, rng.uniform(1, 5, size=50)
+    dense = np.diag(lam**-2) + (incidence * active) @ incidence.T / 2
+    half_edges = systems.HalfEdges(support)
+    for failed in (0, 1, 1):
+        if failed:
+            monkeypatch.setattr(systems, "cg", lambda *_, **__: (None, 1))
+        rhs = rng.normal(size=50)
+        got = half_edges.hessian_solve(lam, active, rhs)
+        np.testing.assert_allclose(dense @ got, rhs, atol=1e-9)
+
+
+def test_costs_so_large_that_roots_coincide_with_them(rng):
+    solution = solve(np.array([-5.0, 2.0, 2.0]), 1e8)
+    assert np.isfinite(solution.weights).all()
+    with pytest.raises(ValueError, match="overflows"):
+        solve(np.array([1e302, 2e302, 3e302]), 1e-298)

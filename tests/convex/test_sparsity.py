@@ -5,7 +5,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from edgebelief import solve, theta_for
+from edgebelief import solve, solve_path, theta_for
 from edgebelief.data import (
     BarabasiAlbert,
     ErdosRenyi,
@@ -181,3 +181,14 @@ def test_all_zero_distances_have_only_the_complete_graph():
 def test_degree_must_be_a_number(degree):
     with pytest.raises(TypeError, match="degree"):
         theta_for(np.ones(10), degree=degree)
+
+
+@pytest.mark.parametrize("name", ENSEMBLES)
+def test_no_theta_on_a_dense_grid_is_nearer(name):
+    """Looks everywhere, not only around the crossing: the staircase need not be monotone."""
+    e = expected_distances(ENSEMBLES[name][20].sample(key=5, n_nodes=20))
+    grid = solve_path(e, np.geomspace(1e-3, 100, 1500))
+    counts = np.array([solution.n_edges for solution in grid])
+    for degree in np.arange(3, 12, 0.7):
+        found = theta_for(e, degree=degree)
+        assert abs(found.n_edges - degree * 10) <= np.abs(counts - degree * 10).min()

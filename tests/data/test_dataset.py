@@ -65,6 +65,8 @@ def test_labels_in_data_frames_are_matched_by_name():
     record = GraphDataset([e], [a])[0]
     assert record.names == ("a", "b", "c")
     np.testing.assert_array_equal(record.a, [0, 0, 1])  # the edge is b-c
+    whole = pd.DataFrame([[0, 1, 0], [1, 0, 0], [0, 0, 0]])  # numbers for names
+    np.testing.assert_array_equal(GraphDataset([e.to_numpy()], [whole[[2, 0, 1]]])[0].a, [1, 0, 0])
     with pytest.raises(ValueError, match="graph 0: the columns of labels are not the nodes"):
         GraphDataset([e], [a.rename(columns={"a": "x"})])
 

@@ -14,7 +14,7 @@ from edgebelief.data import (
     write_matrix,
 )
 
-NAMES = ["01", "NA", "a,b", 'q"uote', "né", "nan", " x", "1e3", "node"]
+NAMES = ["01", "NA", "a,b", 'q"uote', "né", "nan", "x;y;z;w;", "1e3", "node"]
 
 
 def matrix_of(n, seed=0):
@@ -24,12 +24,38 @@ def matrix_of(n, seed=0):
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".CSV"])
 def test_matrix_round_trip_with_awkward_names(tmp_path, suffix):
-    names = [name for name in NAMES if name != " x"]  # spaces around a name are not kept
     path = tmp_path / f"m{suffix}"
-    write_matrix(path, matrix_of(8), names)
+    write_matrix(path, matrix_of(9), NAMES)
     back = read_matrix(path)
-    assert list(back.columns) == list(back.index) == names
-    np.testing.assert_array_equal(back.to_numpy(), matrix_of(8))
+    assert list(back.columns) == list(back.index) == NAMES
+    np.testing.assert_array_equal(back.to_numpy(), matrix_of(9))
+
+
+def test_frames_are_written_by_name_whatever_their_order(tmp_path):
+    frame = pd.DataFrame(matrix_of(3), index=list("abc"), columns=list("abc"))
+    write_matrix(tmp_path / "m.csv", frame.loc[list("cba")])
+    np.testing.assert_array_equal(read_matrix(tmp_path / "m.csv").to_numpy(), matrix_of(3))
+    write_edges(tmp_path / "e.csv", frame.loc[list("cba")])
+    np.testing.assert_array_equal(read_edges(tmp_path / "e.csv").to_numpy(), matrix_of(3))
+
+
+@pytest.mark.parametrize("write", ["to_parquet", "to_csv"])
+def test_plain_frames_with_numbers_for_names(tmp_path, write):
+    path = tmp_path / f"m.{write[3:]}"
+    frame = pd.DataFrame(matrix_of(4), columns=[str(i) for i in range(4)])
+    getattr(frame, write)(path, index=False)
+    np.testing.assert_array_equal(read_matrix(path).to_numpy(), matrix_of(4))
+
+
+def test_gaps_and_spaces_in_edge_lists(tmp_path):
+    (tmp_path / "e.csv").write_text("source,target,d\na ,b,1\na,c,2\n")
+    assert list(read_edges(tmp_path / "e.csv").columns) == ["a", "b", "c"]
+    frame = pd.DataFrame({"source": ["a", None], "target": ["b", "c"], "d": [1.0, 2.0]})
+    frame.to_parquet(tmp_path / "e.parquet")
+    with pytest.raises(ValueError, match="an end of the edge has no name"):
+        read_edges(tmp_path / "e.parquet")
+    names = (name for name in "cab")
+    assert list(read_edges(tmp_path / "e.csv", names=names).columns) == ["c", "a", "b"]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
@@ -126,7 +152,7 @@ def test_leading_zeros_of_names_are_kept_in_every_column(tmp_path):
         (read_matrix, "node,a,b\na,0,x\nb,1,0\n", r"row 2, column 'b': 'x', no number"),
         (read_matrix, 'node,a,b\na,0,"1,5"\nb,1,0\n', "Separate with semicolons"),
         (read_matrix, "node,a,b\na,0,1,7\nb,1,0,8\n", r"line 2 .* has 4 fields, the first has 3"),
-        (read_matrix, "0,1,2\n1,0,3\n", "not square"),
+        (read_matrix, "0,1,2\n1,0,3\n", "1 rows and 2 columns after the first"),
         (read_edges, "from,to,d\na,b,1\n", r"no column \['source', 'target'\]"),
         (read_edges, "source,target,d,w\na,b,1,2\n", "which of .* Say value="),
         (read_edges, "source,target,d\na,b,1\nb,a,2\n", "row 3: the pair 'b', 'a' is listed twice"),

@@ -1,13 +1,19 @@
 """The converged solution as a JAX function: float64 on the host, derivatives by the implicit rule.
 
-The solution is where F(lam; e, theta) = 1/lam - S a(lam) = 0. With m the 0/1 pattern of the active
-edges and M = diag(1/lam^2) + S m S'/2 (minus the Hessian of the dual), differentiating gives
+The solution is where a = max(0, S'lam/2 - theta e) and S a = 1/lam. With m the 0/1 pattern of the
+active edges, differentiating gives a symmetric linear system for (da, dlam),
 
-    M dlam = S m (e dtheta + theta de),      da = m (S'dlam/2 - e dtheta - theta de).
+    [ 1         -m S'/2         ] [ da   ]   [ -m (e dtheta + theta de) ]
+    [ -S m/2    -1/(2 lam^2)    ] [ dlam ] = [  0                       ]
+
+which is solved on the host as well, in float64: da is a small difference where theta e is large.
+With M = diag(1/lam^2) + S m S'/2 (minus the Hessian of the dual), the solution for a right-hand
+side (r, s) is M dlam = -2 s - S m r, da = r + m S'dlam/2.
 
 The rule is linear in (de, dtheta) and M is symmetric, so JAX transposes it: forward and reverse
-mode both work, at the cost of one more factorisation. At a kink, where an edge is just about to
-appear, it gives the derivative from the side where the edge is absent.
+mode both work, at the cost of one more factorisation. (In float32 and at large theta forward mode
+is the accurate one: reverse mode ends in a sum over edges in float32, which cancels.) At a kink,
+where an edge is just about to appear, it gives the derivative from the side where it is absent.
 """
 
 from __future__ import annotations
@@ -20,6 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
+from scipy.linalg import LinAlgError
 
 from ..edges import Support
 from .iterations import State
@@ -67,17 +74,19 @@ def _converged_jvp(settings, primals, tangents):
     def restrict(x):
         return jnp.where(active, x, 0)
 
-    def minus_hessian(x):
-        return x / lam**2 + support.degrees(restrict(support.endpoint_sums(x))) / 2
+    def matvec(x):
+        da, dlam = x[: a.size], x[a.size :]
+        top = da - restrict(support.endpoint_sums(dlam)) / 2
+        bottom = -support.degrees(restrict(da)) / 2 - dlam / (2 * lam**2)
+        return jnp.concatenate([top, bottom])
 
     def solve(_, rhs):
-        return _on_host(_hessian_solve_on_host, rhs.shape, support, a, lam, rhs)
+        return _on_host(_tangent_on_host, rhs.shape, support, a, lam, rhs)
 
-    cost_dot = e * dtheta + theta * de
-    rhs = support.degrees(restrict(cost_dot))
-    dlam = lax.custom_linear_solve(minus_hessian, rhs, solve, symmetric=True)
-    da = restrict(support.endpoint_sums(dlam) / 2 - cost_dot)
-    return (state, info), (State(da, dlam), jnp.zeros_like(info))
+    top = -restrict(e * dtheta + theta * de)
+    rhs = jnp.concatenate([top, jnp.zeros_like(lam)])
+    x = lax.custom_linear_solve(matvec, rhs, solve, symmetric=True)
+    return (state, info), (State(x[: a.size], x[a.size :]), jnp.zeros_like(info))
 
 
 def _solve_on_host(settings, support, e, theta):
@@ -93,10 +102,15 @@ def _solve_on_host(settings, support, e, theta):
     return State(found.a, found.lam), info
 
 
-def _hessian_solve_on_host(support, a, lam, rhs):
-    if not np.isfinite(lam).all():
-        return np.full(rhs.shape, np.nan)
-    return hessian_solve(lam, a > 0, rhs, support)
+def _tangent_on_host(support, a, lam, rhs):
+    active = a > 0
+    r, s = rhs[: a.size], rhs[a.size :]
+    try:
+        dlam = hessian_solve(lam, active, -2 * s - support.degrees(np.where(active, r, 0)), support)
+    except (LinAlgError, RuntimeError, ValueError):  # lam is NaN, or beyond 1e7: no derivative
+        dlam = np.full_like(lam, np.nan)
+    da = r + np.where(active, support.endpoint_sums(dlam) / 2, 0)
+    return np.concatenate([da, dlam])
 
 
 def _on_host(function, shapes, support, *arrays):

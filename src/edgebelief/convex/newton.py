@@ -32,6 +32,11 @@ WEIGHT_DIGITS = 1e-13
 FAR, STRETCH = 0.9, 1.5
 
 
+# Near the solution Newton squares the residual; if it has not halved in this many steps, what is
+# left is rounding.
+PATIENCE = 20
+
+
 class Outcome(NamedTuple):
     """What `newton_solve` found."""
 
@@ -112,7 +117,9 @@ def start(system: System) -> Nodes:
     lam = np.where(nearest > 0, (nearest + root) / 2, 2 / (root - np.minimum(nearest, 0)))
     for _ in range(20):
         d, k = system.degrees_if_all_had(lam)
-        step = (lam * d - 1) / (d + lam * k)
+        slope = d + lam * k
+        # No neighbour at all: theta e is so large that the root is the nearest cost to rounding.
+        step = np.where(slope > 0, (lam * d - 1) / np.where(slope > 0, slope, 1.0), 0.0)
         lam = lam - step
         if (step <= 1e-13 * lam).all():
             break
@@ -125,7 +132,12 @@ def maximise_dual(system: System, x: Nodes, tol: float, max_iter: int) -> tuple[
     Returns the last point, whose residual tells whether that was reached, and the steps taken.
     """
     here = system.at(x)
+    best, best_step = here.residual, 0
     for step in range(max_iter):
+        if here.residual < best / 2:
+            best, best_step = here.residual, step
+        if step - best_step > PATIENCE and here.residual < 1e-3:
+            return here, step
         # A hundred floors: near one, steps are noise; another base is the way on.
         if here.residual <= max(tol, 100 * rounding_floor(here.x)):
             return here, step

@@ -171,11 +171,9 @@ def _extrapolate(before: Solution | None, latest: Solution, theta: float) -> np.
 
 def _solve(e, theta: float, support: Support, lam, tol: float, max_iter: int) -> Solution:
     """`solve` after the door, with a warning where it did not converge."""
-    with np.errstate(over="ignore"):
-        if not np.isfinite(theta * e).all():
-            raise ValueError(
-                f"theta times the distances overflows ({theta:g} x {np.abs(e).max():g}); rescale."
-            )
+    largest = float(np.abs(e).max())
+    if max(theta, largest) > 1e290 or theta * largest > 1e290:
+        raise ValueError(f"theta times the distances overflows ({theta:g} x {largest:g}); rescale.")
     solution = Solution(*newton_solve(e, theta, support, lam, tol, max_iter), theta, support)
     warn_unless_converged(solution, e, tol, max_iter)
     return solution
@@ -191,7 +189,7 @@ def warn_unless_converged(solution: Solution, e, tol: float, max_iter: int) -> N
     elif reach > 1e7:  # lam is as large, and its square times eps is no longer small
         why = f"theta times the distances reaches {reach:.0e}, more than float64 can resolve"
     else:
-        why = "no step led on; a start nearer the solution may"
+        why = "rounding allows no further progress"
     warnings.warn(
         f"stopped at residual {solution.residual:.1e}, above the tolerance {tol:g}, after "
         f"{solution.iterations} steps: {why}.",
@@ -203,15 +201,17 @@ def warn_unless_converged(solution: Solution, e, tol: float, max_iter: int) -> N
 def _solve_traced(e, theta, tol: float, max_iter: int, support: Support | None) -> Solution:
     """`solve` where something is traced: what is not is checked, of the rest only the shape."""
     check_support(support)
-    if _is_traced(e):
+    traced_support = any(map(_is_traced, jax.tree.leaves(support)))
+    if _is_traced(e) or traced_support:
+        e = e if _is_traced(e) else as_floats(e, "distances")
         if support is None:
             support = Complete(e.shape[0]) if e.ndim == 2 else complete_support(e.size)
         square, flat = (support.n_nodes, support.n_nodes), (support.n_edges,)
         if e.shape not in (square, flat):
             raise ValueError(f"distances must have shape {flat} or {square}; got {e.shape}.")
-        e = support.to_vector(e) if e.ndim == 2 else e
-    elif support is not None and any(map(_is_traced, jax.tree.leaves(support))):
-        e = jnp.asarray(as_floats(e, "distances"))
+        if not _is_traced(e) and np.isnan(e).any():
+            raise ValueError("distances has gaps (NaN); fill them first.")
+        e = support.to_vector(e) if e.ndim == 2 else jnp.asarray(e)
     else:
         e, support = check_distances(e, support)
     if not _is_traced(theta):

@@ -14,7 +14,7 @@ import numpy as np
 from ..edges import Support, pairs_of
 from ..validate import check_distances, check_number
 from .newton import newton_solve
-from .solve import Solution
+from .solve import Solution, warn_unless_converged
 
 # Two thetas this close, relatively, are the two sides of one jump.
 SAME_THETA = 1e-9
@@ -137,8 +137,9 @@ def theta_for(
     jump = None if stairs.met(best) else Jump(above.theta / scale, below.n_edges, above.n_edges)
     middle = stairs.middle_of_step(best)
     theta = middle.theta / scale
-    found = newton_solve(e, theta, support, middle.lam, 1e-9, 1000)
-    return SparsityTheta(Solution(*found, theta, support), wanted, jump)
+    solution = Solution(*newton_solve(e, theta, support, middle.lam, 1e-9, 1000), theta, support)
+    warn_unless_converged(solution, e, 1e-9, 1000)
+    return SparsityTheta(solution, wanted, jump)
 
 
 def _wanted_edges(degree: float | None, density: float | None, support: Support) -> float:
@@ -159,7 +160,7 @@ def _out_of_reach(wanted: float, fewest: int, support: Support) -> ValueError:
         f"{wanted:g} edges (degree {2 * wanted / nodes:.4g}, density {wanted / pairs:.4g}) are out "
         f"of reach: on these {nodes} nodes there can be {fewest} to {most}, that is degree "
         f"{2 * fewest / nodes:.4g} to {2 * most / nodes:.4g}, "
-        f"density {fewest / pairs:.4g} to {most / pairs:.4g}."
+        f"density {fewest / pairs:.4g} to {most / pairs:.4g} (for any theta that float64 resolves)."
     )
 
 

@@ -139,7 +139,8 @@ class HalfEdges:
         """(diag(1/lam^2) + (D + A)/2)^-1 rhs, for these active edges."""
         n = len(lam)
         half = active[self.edge] / 2
-        pattern = csr_array((half, self.other, self.ends), shape=(n, n))
+        # A copy: what SciPy does to the pattern in place must not reach our own arrays.
+        pattern = csr_array((half, self.other, self.ends), shape=(n, n), copy=True)
         diagonal = self.sums(half) + lam**-2
         # Unless theta e is large 1/lam^2 dominates, and conjugate gradients need few steps however
         # much a factorisation would fill in.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ..edges import Complete
-from ..validate import as_floats, check_names, check_symmetric, complete_support
+from ..validate import as_floats, check_names, check_symmetric, complete_support, same_nodes
 from .dataset import GraphDataset
 
 
@@ -50,9 +51,10 @@ def _read_text(path: Path) -> pd.DataFrame:
         raise ValueError(f"{path}: not UTF-8 ({error.reason} at byte {error.start}).") from None
     if not text.strip():
         raise ValueError(f"{path}: the file is empty.")
-    separator = max(",;\t", key=text.lstrip().split("\n", 1)[0].count)
+    header_line = re.sub(r'"[^"]*"', "", text.lstrip().split("\n", 1)[0])  # names may hold any
+    separator = max(",;\t", key=header_line.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
-    rows = [row for row in reader if row]
+    rows = [[cell.strip() for cell in row] for row in reader if row]
     widths = {len(row) for row in rows}
     if len(widths) > 1:
         odd = next(i for i, row in enumerate(rows) if len(row) != len(rows[0]))
@@ -60,8 +62,7 @@ def _read_text(path: Path) -> pd.DataFrame:
             f"{path}: line {odd + 1} (blank ones not counted) has {len(rows[odd])} fields, the "
             f"first has {len(rows[0])}."
         )
-    header = [cell.strip() for cell in rows[0]]
-    table = pd.DataFrame(rows[1:], columns=pd.Index(header), dtype=str)
+    table = pd.DataFrame(rows[1:], columns=pd.Index(rows[0]), dtype=str)
     if separator == ";":  # where decimals may be written with a comma
         table.attrs["decimal_comma"] = True
     return table
@@ -95,13 +96,14 @@ def read_matrix(path: str | Path) -> pd.DataFrame:
     bob  1.5  0.0
     """
     table = read_table(path)
-    if all(_is_number(name) for name in table.columns):  # no header: its first line is a row
-        first = pd.DataFrame([list(table.columns)])
-        body = pd.DataFrame(np.vstack([first, table]))
-        names = columns = [str(i) for i in range(len(body))]
-        if len(body) != body.shape[1]:
-            raise ValueError(f"{path}: {len(body)} rows and {body.shape[1]} columns; not square.")
-        body.attrs = table.attrs
+    rows, width = table.shape
+    if all(_is_number(name) for name in table.columns) and rows in (width, width - 1):
+        if rows == width:  # numbers for names, in the header alone
+            body, names = table, [str(name) for name in table.columns]
+        else:  # no header: the first line is a row
+            body = pd.DataFrame(np.vstack([pd.DataFrame([list(table.columns)]), table]))
+            names = [str(i) for i in range(width)]
+        columns, body.attrs = names, table.attrs
     else:
         names = [str(name) for name in table.iloc[:, 0]]
         body = table.iloc[:, 1:]
@@ -131,11 +133,13 @@ def write_matrix(path: str | Path, matrix: Any, names: Any = None) -> None:
     ...     path = Path(folder) / "m.csv"
     ...     write_matrix(path, [[0, 1], [1, 0]], names=["ada", "bob"])
     ...     print(path.read_text())
-    node,ada,bob
-    ada,0.0,1.0
-    bob,1.0,0.0
+    "node","ada","bob"
+    "ada",0.0,1.0
+    "bob",1.0,0.0
     """
-    names = getattr(matrix, "columns", None) if names is None else names
+    if hasattr(matrix, "columns"):
+        matrix = same_nodes(matrix, "matrix", names)
+        names = matrix.columns
     values = as_floats(matrix, "matrix")
     if values.ndim != 2 or values.shape[0] != values.shape[1]:
         raise ValueError(f"matrix must be square; got shape {values.shape}.")
@@ -188,12 +192,13 @@ def read_edges(
         raise ValueError(f"{path}: no column {value!r}; it has {others}.")
     value = value or (others[0] if others else None)
     numbers = np.ones(len(table)) if value is None else _numbers(table[[value]], path)[:, 0]
-    ends = table[["source", "target"]].astype(str).to_numpy()
+    ends = table[["source", "target"]].fillna("").astype(str).to_numpy()
     if (ends == "").any():
         row = int(np.argmax((ends == "").any(1)))
         raise ValueError(f"{path}, row {row + 2}: an end of the edge has no name.")
     listed = list(dict.fromkeys(ends.ravel()))
-    names = listed if names is None else list(check_names(names, len(list(names))))
+    names = listed if names is None else list(names)
+    names = list(check_names(names, len(names)))
     place = {name: i for i, name in enumerate(names)}
     unknown = [name for name in listed if name not in place]
     if unknown:
@@ -231,13 +236,15 @@ def write_edges(
     ...     path = Path(folder) / "edges.csv"
     ...     write_edges(path, [0.5, 0.0, 0.25], names=["ada", "bob", "cy"])
     ...     print(path.read_text())
-    source,target,weight
-    ada,bob,0.5
-    bob,cy,0.25
+    "source","target","weight"
+    "ada","bob",0.5
+    "bob","cy",0.25
     """
     if value in ("source", "target"):
         raise ValueError(f"value={value!r} is the name of another column.")
-    names = getattr(a, "columns", None) if names is None else names
+    if hasattr(a, "columns"):
+        a = same_nodes(a, "a", names)
+        names = a.columns
     values = as_floats(a, "a")
     if values.ndim == 2:
         support = Complete(len(values))
@@ -303,7 +310,7 @@ def _write_table(frame: pd.DataFrame, path: str | Path) -> None:
     if path.suffix.lower() == ".parquet":
         frame.to_parquet(path, index=False)
     elif path.suffix.lower() == ".csv":
-        frame.to_csv(path, index=False)
+        frame.to_csv(path, index=False, quoting=csv.QUOTE_NONNUMERIC)  # names may hold anything
     else:
         raise ValueError(f"{path}: can be written as .csv or .parquet, not {path.suffix!r}.")
 
