@@ -238,11 +238,14 @@ class _Staircase:
         range where none has, so that `weights > 0` counts the same edges.
         """
         down, up = self._end_of_step(step, -1), self._end_of_step(step, 1)
+        inside = step
         for share in (0.5, 0.6, 0.7, 0.8, 0.9, 0.4, 0.3, 0.2, 0.1):
-            inside = self.at(float(down ** (1 - share) * up**share))
-            if inside.n_edges == inside.n_positive == step.n_edges:
-                return inside
-        return step
+            there = self.at(float(down ** (1 - share) * up**share))
+            if there.n_edges == there.n_positive == step.n_edges:
+                return there
+            if there.n_edges == step.n_edges and inside is step:
+                inside = there
+        return inside
 
     def _end_of_step(self, step: _Step, direction: int) -> float:
         """How far `step` reaches down (-1) or up (+1), to a thousandth of what was looked at."""
