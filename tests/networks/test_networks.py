@@ -110,5 +110,5 @@ def test_memory_of_a_pass_with_tangent_does_not_depend_on_depth():
         command = [sys.executable, script, "--child", str(depth)]
         return float(subprocess.run(command, check=True, capture_output=True).stdout.split()[0])
 
-    assert 1e7 < peak(200) < 1e9
+    assert 1e8 < peak(200) < 1e9  # the distances and the result alone are over 1e7
     assert peak(400) == pytest.approx(peak(50), rel=0.1)
