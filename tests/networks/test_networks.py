@@ -107,8 +107,10 @@ def test_memory_of_a_pass_with_tangent_does_not_depend_on_depth():
     script = Path(__file__).parents[2] / "benchmarks" / "memory.py"
 
     def peak(depth):
+        """The median of three processes: a peak moves by a few per cent from run to run."""
         command = [sys.executable, script, "--child", str(depth)]
-        return float(subprocess.run(command, check=True, capture_output=True).stdout.split()[0])
+        runs = [subprocess.run(command, check=True, capture_output=True) for _ in range(3)]
+        return float(np.median([float(run.stdout.split()[0]) for run in runs]))
 
     assert 1e8 < peak(200) < 1e9  # the distances and the result alone are over 1e7
     assert peak(400) == pytest.approx(peak(50), rel=0.1)
