@@ -20,6 +20,7 @@ def test_marginals_are_those_of_scipy(marginal, same, x64):
     assert marginal.median == pytest.approx(same.median())
     x = same.ppf(q)
     np.testing.assert_allclose(marginal.distribution.log_prob(x), same.logpdf(x), rtol=1e-9)
+    np.testing.assert_allclose(marginal.place_of(x), stats.norm.ppf(q), rtol=1e-9, atol=1e-12)
     assert marginal.positive == (same.support()[0] >= 0)
 
 

@@ -10,7 +10,14 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ..edges import Complete
-from ..validate import check_distances, check_labels, check_names, is_one_graph, same_nodes
+from ..validate import (
+    check_distances,
+    check_labels,
+    check_names,
+    check_number,
+    is_one_graph,
+    same_nodes,
+)
 from .ensembles import Ensemble
 from .randomness import Key, split
 from .signals import (
@@ -34,6 +41,8 @@ class GraphRecord(NamedTuple):
     """Which labels are known."""
     names: tuple[str, ...]
     """Node names."""
+    n_signals: float | None = None
+    """How many signals are behind the distances: inf for expected ones, None if not known."""
 
     @property
     def support(self) -> Complete:
@@ -71,6 +80,9 @@ class GraphDataset(Sequence[GraphRecord]):
         without labels.
     names : sequence of sequences of str, optional
         Node names for each graph; by default those of data frames, else "0", "1", ...
+    n_signals : float or sequence of float, optional
+        How many signals the distances were computed from, in all graphs or in each. Kept so that
+        predicting from another number can be noticed.
 
     Examples
     --------
@@ -87,7 +99,7 @@ class GraphDataset(Sequence[GraphRecord]):
     ('ada', 'bob', 'cy')
     """
 
-    def __init__(self, e: Any, a: Any = None, names: Any = None):
+    def __init__(self, e: Any, a: Any = None, names: Any = None, n_signals: Any = None):
         if is_one_graph(e):
             raise TypeError("e holds the distances of several graphs; for one graph pass [e].")
         e = list(e)
@@ -95,8 +107,10 @@ class GraphDataset(Sequence[GraphRecord]):
             raise ValueError("a data set needs at least one graph; e is empty.")
         a = _one_for_each(a, len(e), "a (labels)")
         names = _one_for_each(names, len(e), "names")
+        counts = [n_signals] * len(e) if np.ndim(n_signals) == 0 else n_signals
+        counts = _one_for_each(counts, len(e), "n_signals")
         self._records = tuple(
-            _record(t, *parts) for t, parts in enumerate(zip(e, a, names, strict=True))
+            _record(t, *parts) for t, parts in enumerate(zip(e, a, names, counts, strict=True))
         )
 
     @classmethod
@@ -136,7 +150,7 @@ class GraphDataset(Sequence[GraphRecord]):
                 else distances(smooth_signals(signal_key, graph, n_signals, filter))
             )
             a.append(adjacency_of(graph))
-        return cls(e, a)
+        return cls(e, a, n_signals=np.inf if n_signals is None else n_signals)
 
     def __len__(self) -> int:
         return len(self._records)
@@ -209,8 +223,10 @@ def _one_for_each(parts: Any, n_graphs: int, what: str) -> list[Any]:
     return parts
 
 
-def _record(t: int, e: Any, a: Any, names: Any) -> GraphRecord:
+def _record(t: int, e: Any, a: Any, names: Any, n_signals: Any) -> GraphRecord:
     try:
+        if n_signals is not None and not (n_signals := check_number(n_signals, "n_signals")) >= 1:
+            raise ValueError(f"n_signals must be at least 1; got {n_signals:g}.")
         names = getattr(e, "columns", None) if names is None else names
         vector, support = check_distances(e, names=names)
         assert isinstance(support, Complete)
@@ -224,4 +240,4 @@ def _record(t: int, e: Any, a: Any, names: Any) -> GraphRecord:
     vector = vector.copy()  # the caller's array stays the caller's
     for array in (vector, label, known):
         array.flags.writeable = False
-    return GraphRecord(vector, label, known, names)
+    return GraphRecord(vector, label, known, names, n_signals)

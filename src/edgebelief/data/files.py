@@ -279,6 +279,7 @@ def save_dataset(path: str | Path, data: GraphDataset) -> None:
             e=np.concatenate([record.e for record in data]),
             a=np.concatenate([np.where(record.known, record.a, np.nan) for record in data]),
             names=np.array([name for record in data for name in record.names]),
+            n_signals=np.array([np.nan if r.n_signals is None else r.n_signals for r in data]),
         )
 
 
@@ -297,11 +298,15 @@ def load_dataset(path: str | Path) -> GraphDataset:
         if missing:
             raise ValueError(f"{path}: not a data set of ours, it lacks {sorted(missing)}.")
         sizes, e, a, names = file["n_nodes"], file["e"], file["a"], file["names"]
+        n_signals = file["n_signals"] if "n_signals" in file else np.full(sizes.size, np.nan)
     edges = np.cumsum(sizes * (sizes - 1) // 2)
     if e.shape != (edges[-1],) or a.shape != e.shape or names.shape != (sizes.sum(),):
         raise ValueError(f"{path}: damaged; its arrays do not have the sizes it states.")
     return GraphDataset(
-        np.split(e, edges[:-1]), np.split(a, edges[:-1]), np.split(names, np.cumsum(sizes)[:-1])
+        np.split(e, edges[:-1]),
+        np.split(a, edges[:-1]),
+        np.split(names, np.cumsum(sizes)[:-1]),
+        [None if np.isnan(count) else float(count) for count in n_signals],
     )
 
 

@@ -59,7 +59,7 @@ def sp500(folder: str | Path, split: tuple[Sequence[str], Sequence[str]] | None 
             raise ValueError(f"no prices or no sector for {unknown[:5]} in {folder}.")
         ordered = sorted(tickers, key=lambda ticker: (sectors[ticker], ticker))
         e = distances(returns[ordered], metric="correlation")
-        return GraphDataset([e], [_same(sectors[ordered].to_numpy())], [ordered])
+        return GraphDataset([e], [_same(sectors[ordered].to_numpy())], [ordered], len(returns))
 
     return Split(graph(split[0]), graph(split[1]))
 

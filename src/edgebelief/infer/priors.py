@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from ..validate import check_number
 
@@ -32,12 +32,24 @@ class Marginal(abc.ABC):
         """Whether only positive values are believed; their natural coordinate is the logarithm."""
 
     @abc.abstractmethod
+    def value_at(self, z: Any) -> Any:
+        """The value whose place in this belief is that of `z` in a standard normal.
+
+        The coordinate in which every prior looks alike: z = 0 is the median, |z| > 3 is hardly
+        believed, and the values have the density of z.
+        """
+
+    @abc.abstractmethod
+    def place_of(self, value: Any) -> Any:
+        """The inverse of `value_at`: how many standard deviations of belief from the median."""
+
     def quantile(self, q: Any) -> Any:
         """The value below which a share `q` of the belief lies."""
+        return self.value_at(ndtri(q))
 
     @property
     def median(self) -> float:
-        return float(self.quantile(0.5))
+        return float(self.value_at(0.0))
 
 
 @dataclass(frozen=True)
@@ -53,8 +65,11 @@ class LogNormal(Marginal):
     def distribution(self) -> dist.Distribution:
         return dist.LogNormal(np.log(self.median), self.log_sd)
 
-    def quantile(self, q: Any) -> Any:
-        return self.median * np.exp(self.log_sd * ndtri(q))
+    def value_at(self, z: Any) -> Any:
+        return self.median * np.exp(self.log_sd * np.asarray(z))
+
+    def place_of(self, value: Any) -> Any:
+        return np.log(np.asarray(value) / self.median) / self.log_sd
 
 
 @dataclass(frozen=True)
@@ -70,8 +85,13 @@ class LogUniform(Marginal):
     def distribution(self) -> dist.Distribution:
         return dist.LogUniform(self.low, self.high)
 
-    def quantile(self, q: Any) -> Any:
-        return self.low * (self.high / self.low) ** np.asarray(q)
+    def value_at(self, z: Any) -> Any:
+        return self.low * (self.high / self.low) ** ndtr(z)
+
+    def place_of(self, value: Any) -> Any:
+        value, width = np.asarray(value), np.log(self.high / self.low)
+        below, above = np.log(value / self.low) / width, np.log(self.high / value) / width
+        return np.where(below < 0.5, ndtri(below), -ndtri(above))  # digits at both ends
 
 
 @dataclass(frozen=True)
@@ -87,8 +107,11 @@ class Normal(Marginal):
     def distribution(self) -> dist.Distribution:
         return dist.Normal(self.mean, self.sd)
 
-    def quantile(self, q: Any) -> Any:
-        return self.mean + self.sd * ndtri(q)
+    def value_at(self, z: Any) -> Any:
+        return self.mean + self.sd * np.asarray(z)
+
+    def place_of(self, value: Any) -> Any:
+        return (np.asarray(value) - self.mean) / self.sd
 
 
 def lognormal(median: float, log_sd: float) -> LogNormal:

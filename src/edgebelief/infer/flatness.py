@@ -1,0 +1,131 @@
+"""Where a network says nothing: outputs that are all zero (dead), or all alike (constant).
+
+There the likelihood does not depend on the network's parameters, and a posterior is a copy of the
+prior that looks healthy in every ordinary diagnostic. Distances on the wrong scale are the usual
+cause: multiplying them by c moves all that a network does by a factor c in theta.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+from scipy.stats import qmc
+
+from ..data.dataset import GraphDataset
+from .model import EdgeModel
+
+# Outputs that differ by less than this share of the largest are alike.
+ALIKE = 1e-3
+# Graphs looked at, the first of the data set: a scale is seen in any of them.
+GRAPHS = 4
+# Rescalings that are tried for a cure.
+FACTORS = 10.0 ** np.arange(-9, 10)
+
+
+class Flatness(NamedTuple):
+    """The share of a distribution over parameters in which the network is flat."""
+
+    dead: float
+    """Share in which every output is zero, in every graph."""
+    constant: float
+    """Share in which every graph's outputs are alike, and not zero."""
+
+    @property
+    def share(self) -> float:
+        return self.dead + self.constant
+
+
+def is_dead(a: Float[Array, "... edges"]) -> Bool[Array, "..."]:
+    """Whether all outputs of a graph are zero."""
+    return (a == 0).all(-1)
+
+
+def is_alike(a: Float[Array, "... edges"]) -> Bool[Array, "..."]:
+    """Whether a graph's outputs are all alike, zero or not."""
+    return a.max(-1) - a.min(-1) <= ALIKE * abs(a).max(-1)
+
+
+def flatness(
+    model: EdgeModel,
+    params: Mapping[str, Any],
+    data: GraphDataset,
+    weights: Any = None,
+    factor: float = 1.0,
+) -> Flatness:
+    """The share of weighted draws of the parameters for which the network is dead or constant.
+
+    Parameters
+    ----------
+    model : EdgeModel
+    params : mapping from parameter names to arrays of draws
+    data : GraphDataset
+        Its first graphs are looked at.
+    weights : array, optional
+        Of the draws.
+    factor : float
+        The distances are multiplied by it first.
+    """
+    drawn = {name: np.atleast_1d(params[name]) for name in model.network.params_type._fields}
+    drawn, weights = _distinct(drawn, weights)
+    dead, alike = np.ones(weights.size, bool), np.ones(weights.size, bool)
+    for stack in data[:GRAPHS].stacks():
+        e = jnp.asarray(stack.e * factor)
+        found = [
+            _look(model.network, {k: jnp.asarray(v[part]) for k, v in drawn.items()}, e)
+            for part in np.array_split(np.arange(weights.size), -(-weights.size // 64))
+        ]
+        dead &= np.concatenate([np.asarray(d) for d, _ in found])
+        alike &= np.concatenate([np.asarray(s) for _, s in found])
+    return Flatness(float(weights @ dead), float(weights @ (alike & ~dead)))
+
+
+def prior_flatness(
+    model: EdgeModel, data: GraphDataset, factor: float = 1.0, n: int = 256
+) -> Flatness:
+    """The share of the prior in which the network is dead or constant, by `n` quasi-random draws.
+
+    With one parameter in the network the share is within 1/n.
+    """
+    fields = model.network.params_type._fields
+    if len(fields) == 1:
+        uniforms = (np.arange(n)[:, None] + 0.5) / n
+    else:
+        uniforms = qmc.Sobol(len(fields), seed=0).random(n)
+    draws = {name: model.prior[name].quantile(uniforms[:, k]) for k, name in enumerate(fields)}
+    return flatness(model, draws, data, factor=factor)
+
+
+def best_rescaling(model: EdgeModel, data: GraphDataset) -> tuple[float, Flatness]:
+    """The power of ten by which to multiply the distances so that the prior is least flat.
+
+    Of equally good ones that nearest to 1. Returns it, and the flatness that is left.
+    """
+    tried = [(factor, prior_flatness(model, data, factor, n=64)) for factor in FACTORS]
+    return min(tried, key=lambda pair: (round(pair[1].share, 2), abs(np.log(pair[0]))))
+
+
+def _distinct(drawn: dict[str, np.ndarray], weights: Any) -> tuple[dict[str, np.ndarray], Any]:
+    """One network pass per distinct set of network parameters, at most 256 of them."""
+    table = np.stack([np.asarray(values, float) for values in drawn.values()], -1)
+    weights = np.full(len(table), 1 / len(table)) if weights is None else np.asarray(weights)
+    table, inverse = np.unique(table, axis=0, return_inverse=True)
+    weights = np.bincount(inverse.ravel(), weights, len(table))
+    if len(table) > 256:
+        kept = np.linspace(0, len(table) - 1, 256).astype(int)
+        table, weights = table[kept], weights[kept]
+    return dict(zip(drawn, table.T, strict=True)), weights / weights.sum()
+
+
+@eqx.filter_jit
+def _look(network: Any, draws: dict[str, Array], e: Array) -> tuple[Array, Array]:
+    def one(values: dict[str, Array]) -> tuple[Array, Array]:
+        a = network(network.params_type(**values), e).a
+        return is_dead(a).all(), is_alike(a).all()
+
+    return jax.lax.map(one, draws)

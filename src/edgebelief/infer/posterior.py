@@ -1,0 +1,164 @@
+"""Posterior: what every engine returns."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from ..data.dataset import GraphDataset
+from ..data.randomness import Key, as_key, generator
+from .model import EdgeModel
+from .verdict import Verdict
+
+QUANTILES = {"q5": 0.05, "q50": 0.5, "q95": 0.95}
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """What a posterior was fitted to: enough to notice that new inputs are of another kind."""
+
+    n_graphs: int
+    n_nodes: tuple[int, ...]
+    n_labels: int
+    scale: float
+    """The median distance."""
+    n_signals: float | None
+    """The median number of signals behind the distances; None if not known."""
+    digest: str
+    """A hash of distances and labels."""
+
+    @classmethod
+    def of(cls, data: GraphDataset) -> Fingerprint:
+        digest = hashlib.sha256()
+        for record in data:
+            for array in (record.e, record.a, record.known):
+                digest.update(np.ascontiguousarray(array).tobytes())
+        counts = [record.n_signals for record in data if record.n_signals is not None]
+        return cls(
+            n_graphs=len(data),
+            n_nodes=data.n_nodes,
+            n_labels=data.n_labels,
+            scale=float(np.median(np.concatenate([record.e for record in data]))),
+            n_signals=float(np.median(counts)) if counts else None,
+            digest=digest.hexdigest(),
+        )
+
+
+class Continuum(Protocol):
+    """A posterior known as a function, not only at draws."""
+
+    def draws(
+        self, uniforms: Float[np.ndarray, "draws 5"]
+    ) -> dict[str, Float[np.ndarray, " draws"]]:
+        """Map points of the unit cube to parameters, so that uniform points become draws."""
+
+    def summary(self) -> pd.DataFrame:
+        """Moments and quantiles."""
+
+    def density(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Points, and the marginal density of a parameter at them."""
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Belief in the parameters after the labels: weighted draws, and what is known about them.
+
+    Made by an engine's `run`; the same type for all engines.
+    """
+
+    model: EdgeModel
+    params: Mapping[str, Float[np.ndarray, " draws"]]
+    """By name. For `NUTS` chain after chain; for `Exact` the nodes of its rule; one for `MAP`."""
+    weights: Float[np.ndarray, " draws"]
+    """They add up to one."""
+    engine: str
+    settings: Mapping[str, Any]
+    fingerprint: Fingerprint
+    verdict: Verdict
+    log_evidence: float | None = None
+    """Log p(labels): the whole model's score. None where the engine does not know it."""
+    n_chains: int = 1
+    continuum: Continuum | None = field(default=None, repr=False)
+    """Where the engine knows the posterior as a function (`Exact`)."""
+    sample_stats: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
+    """What the engine recorded per draw, (chains, draws): diverging, energy, ..."""
+
+    def __post_init__(self) -> None:
+        assert set(self.params) == set(self.model.parameters)
+        assert all(np.shape(v) == self.weights.shape for v in self.params.values())
+        assert np.isclose(self.weights.sum(), 1, atol=1e-6)
+
+    @property
+    def n_draws(self) -> int:
+        return self.weights.size
+
+    def summary(self) -> pd.DataFrame:
+        """A row per parameter: mean, sd, q5, q50, q95."""
+        if self.continuum is not None:
+            return self.continuum.summary()
+        rows = {}
+        for name in self.model.parameters:
+            values = self.params[name]
+            mean = self.weights @ values
+            sd = np.sqrt(self.weights @ (values - mean) ** 2)
+            quantiles = weighted_quantile(values, self.weights, list(QUANTILES.values()))
+            rows[name] = [mean, sd, *quantiles]
+        return pd.DataFrame.from_dict(rows, orient="index", columns=["mean", "sd", *QUANTILES])
+
+    def draws(self, key: Key | int, n: int = 1000) -> dict[str, Float[np.ndarray, " draws"]]:
+        """`n` equally weighted draws.
+
+        Independent and continuous where the engine knows the posterior as a function (`Exact`);
+        else a resampling of the draws by weight (without repetition while there are enough).
+        """
+        rng = generator(as_key(key))
+        if self.continuum is not None:
+            return self.continuum.draws(rng.random((n, 5)))
+        equal = np.ptp(self.weights) < 1e-12
+        places = (
+            rng.permutation(self.n_draws)[:n]
+            if equal and n <= self.n_draws
+            else rng.choice(self.n_draws, n, p=self.weights / self.weights.sum())
+        )
+        return {name: values[places] for name, values in self.params.items()}
+
+    def density(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Points, and the marginal density of a parameter at them."""
+        if self.continuum is not None:
+            return self.continuum.density(name)
+        from scipy.stats import gaussian_kde
+
+        values = self.params[name]
+        if np.ptp(values) == 0:
+            raise ValueError(f"{self.engine} gives one point, which has no density.")
+        smooth = gaussian_kde(values, weights=self.weights)
+        x = np.linspace(values.min(), values.max(), 400)
+        return x, smooth(x)
+
+    def to_arviz(self, data: GraphDataset, key: Key | int = 0, n_draws: int = 1000) -> Any:
+        """An ArviZ DataTree: posterior, log-likelihood by graph, prior, predictive groups."""
+        from .arviz import to_arviz
+
+        return to_arviz(self, data, as_key(key), n_draws)
+
+    def __str__(self) -> str:
+        lines = [f"{self.engine} posterior of {self.fingerprint.n_labels} labels"]
+        lines.append(self.summary().to_string(float_format=lambda x: f"{x:.4g}"))
+        if self.log_evidence is not None:
+            lines.append(f"log evidence {self.log_evidence:.2f}")
+        lines.append(f"verdict: {self.verdict}")
+        return "\n".join(lines)
+
+
+def weighted_quantile(values: np.ndarray, weights: np.ndarray, q: Any) -> np.ndarray:
+    """Quantiles of weighted values, each standing in the middle of its own weight."""
+    order = np.argsort(values)
+    share = np.cumsum(weights[order])
+    middle = (share - weights[order] / 2) / share[-1]
+    return np.interp(q, middle, values[order])
