@@ -7,21 +7,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import convex, data, edges, infer, networks, readouts
+    from . import belief, convex, data, edges, infer, metrics, networks, plots, readouts
     from .convex import Solution, solve, solve_path, theta_for
 
 __version__ = "0.1.0"
 
 _HOMES = {"Solution": "convex", "solve": "convex", "solve_path": "convex", "theta_for": "convex"}
-_MODULES = ("convex", "data", "edges", "infer", "networks", "readouts")
-
-__all__ = [
-    "Solution",
+_MODULES = (
+    "belief",
     "convex",
     "data",
     "edges",
     "infer",
+    "metrics",
     "networks",
+    "plots",
+    "readouts",
+)
+
+__all__ = [
+    "Solution",
+    "belief",
+    "convex",
+    "data",
+    "edges",
+    "infer",
+    "metrics",
+    "networks",
+    "plots",
     "readouts",
     "solve",
     "solve_path",

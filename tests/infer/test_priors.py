@@ -20,6 +20,11 @@ def test_marginals_are_those_of_scipy(marginal, same, x64):
     assert marginal.median == pytest.approx(same.median())
     x = same.ppf(q)
     np.testing.assert_allclose(marginal.distribution.log_prob(x), same.logpdf(x), rtol=1e-9)
+    z, h = stats.norm.ppf(q), 1e-4
+    up, here, down = (marginal.value_at(z + s) for s in (h, 0, -h))
+    first, second = marginal.slopes_at(z)
+    np.testing.assert_allclose(first, (up - down) / (2 * h), rtol=1e-5)
+    np.testing.assert_allclose(second, (up - 2 * here + down) / h**2, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(marginal.place_of(x), stats.norm.ppf(q), rtol=1e-9, atol=1e-12)
     assert marginal.positive == (same.support()[0] >= 0)
 

@@ -1,5 +1,6 @@
 """Belief over parameters: priors, likelihood, the model; engines and the posterior they return."""
 
+from .exact import Exact
 from .likelihoods import BernoulliEdges
 from .model import EdgeModel
 from .posterior import Fingerprint, Posterior
@@ -9,6 +10,7 @@ from .verdict import Finding, InferenceWarning, Verdict
 __all__ = [
     "BernoulliEdges",
     "EdgeModel",
+    "Exact",
     "Finding",
     "Fingerprint",
     "InferenceWarning",

@@ -41,12 +41,12 @@ class Flatness(NamedTuple):
         return self.dead + self.constant
 
 
-def is_dead(a: Float[Array, "... edges"]) -> Bool[Array, "..."]:
+def is_dead(a: Float[Any, "... edges"]) -> Bool[Any, "..."]:
     """Whether all outputs of a graph are zero."""
     return (a == 0).all(-1)
 
 
-def is_alike(a: Float[Array, "... edges"]) -> Bool[Array, "..."]:
+def is_alike(a: Float[Any, "... edges"]) -> Bool[Any, "..."]:
     """Whether a graph's outputs are all alike, zero or not."""
     return a.max(-1) - a.min(-1) <= ALIKE * abs(a).max(-1)
 

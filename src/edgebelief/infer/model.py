@@ -130,12 +130,16 @@ class EdgeModel:
 
     def _weighted(self, params: Mapping[str, Any], data: GraphDataset, weights: Any) -> Array:
         each = self.log_likelihood(params, data)
-        if weights is None:
-            return each.sum()
-        weights = jnp.asarray(weights)
-        concrete = not isinstance(weights, jax.core.Tracer)
-        if weights.shape != each.shape or (concrete and (np.asarray(weights) < 0).any()):
-            raise ValueError(
-                f"weights must be {each.size} numbers >= 0, one per graph; got {weights}."
-            )
-        return (weights * each).sum()
+        if isinstance(weights, jax.core.Tracer):
+            return (weights * each).sum()
+        return (check_weights(weights, len(data)) * each).sum()
+
+
+def check_weights(weights: Any, n_graphs: int) -> Float[np.ndarray, " graphs"]:
+    """How often each graph counts: numbers >= 0, one per graph; None for once each."""
+    if weights is None:
+        return np.ones(n_graphs)
+    given = np.asarray(weights, float)
+    if given.shape != (n_graphs,) or not (np.isfinite(given) & (given >= 0)).all():
+        raise ValueError(f"weights must be {n_graphs} numbers >= 0, one per graph; got {weights}.")
+    return given

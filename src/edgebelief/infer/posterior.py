@@ -27,7 +27,7 @@ class Fingerprint:
     n_nodes: tuple[int, ...]
     n_labels: int
     scale: float
-    """The median distance."""
+    """The median size of a distance."""
     n_signals: float | None
     """The median number of signals behind the distances; None if not known."""
     digest: str
@@ -44,7 +44,7 @@ class Fingerprint:
             n_graphs=len(data),
             n_nodes=data.n_nodes,
             n_labels=data.n_labels,
-            scale=float(np.median(np.concatenate([record.e for record in data]))),
+            scale=float(np.median(np.abs(np.concatenate([record.e for record in data])))),
             n_signals=float(np.median(counts)) if counts else None,
             digest=digest.hexdigest(),
         )

@@ -40,6 +40,10 @@ class Marginal(abc.ABC):
         """
 
     @abc.abstractmethod
+    def slopes_at(self, z: Any) -> tuple[Any, Any]:
+        """The first and the second derivative of `value_at`."""
+
+    @abc.abstractmethod
     def place_of(self, value: Any) -> Any:
         """The inverse of `value_at`: how many standard deviations of belief from the median."""
 
@@ -68,6 +72,10 @@ class LogNormal(Marginal):
     def value_at(self, z: Any) -> Any:
         return self.median * np.exp(self.log_sd * np.asarray(z))
 
+    def slopes_at(self, z: Any) -> tuple[Any, Any]:
+        first = self.log_sd * self.value_at(z)
+        return first, self.log_sd * first
+
     def place_of(self, value: Any) -> Any:
         return np.log(np.asarray(value) / self.median) / self.log_sd
 
@@ -87,6 +95,11 @@ class LogUniform(Marginal):
 
     def value_at(self, z: Any) -> Any:
         return self.low * (self.high / self.low) ** ndtr(z)
+
+    def slopes_at(self, z: Any) -> tuple[Any, Any]:
+        value = self.value_at(z)
+        rate = np.log(self.high / self.low) * np.exp(-np.square(z) / 2) / np.sqrt(2 * np.pi)
+        return value * rate, value * rate * (rate - z)
 
     def place_of(self, value: Any) -> Any:
         value, width = np.asarray(value), np.log(self.high / self.low)
@@ -109,6 +122,9 @@ class Normal(Marginal):
 
     def value_at(self, z: Any) -> Any:
         return self.mean + self.sd * np.asarray(z)
+
+    def slopes_at(self, z: Any) -> tuple[Any, Any]:
+        return np.full_like(z, self.sd, float), np.zeros_like(z, float)
 
     def place_of(self, value: Any) -> Any:
         return (np.asarray(value) - self.mean) / self.sd

@@ -1,0 +1,322 @@
+"""From a posterior and new distances to belief in each edge.
+
+    mean        pbar = E[p]
+    total       sd of the edge itself:  sqrt(pbar (1 - pbar))
+    epistemic   sd of p: what more labels would remove
+    aleatoric   what they would not: sqrt(E[p (1 - p)])
+
+total^2 = epistemic^2 + aleatoric^2, and nothing here is sampled. The network runs once for each
+distinct value of its own parameters: some thirty times for `Exact`, whatever the readout's.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Float, UInt8
+from scipy.special import logsumexp
+
+from ..data.dataset import GraphDataset, Stack
+from ..data.randomness import Key, split
+from ..infer.model import EdgeModel
+from ..infer.posterior import Fingerprint, Posterior
+from ..validate import is_one_graph
+
+# Network parameters per compiled call; draws of the readout's at each of them, at most.
+BLOCK, GROUP = 32, 256
+# Copies of an (N, N) array that the network and the sums need, about.
+COPIES = 12
+# Distances larger or smaller than the fitted ones by this factor are warned about; so is a
+# difference in their relative noise sqrt(2/P) of this size.
+SCALE, NOISE = 5.0, 0.1
+
+
+class BeliefWarning(UserWarning):
+    """The inputs of a prediction are not like those of the fit."""
+
+
+class EdgeBelief(NamedTuple):
+    """Belief in each candidate edge of one graph."""
+
+    mean: Float[np.ndarray, " edges"]
+    """The probability of the edge."""
+    total_sd: Float[np.ndarray, " edges"]
+    epistemic_sd: Float[np.ndarray, " edges"]
+    aleatoric_sd: Float[np.ndarray, " edges"]
+
+
+class Predictions(Sequence[EdgeBelief]):
+    """An `EdgeBelief` per graph, with the data set they are about.
+
+    Parameters
+    ----------
+    data : GraphDataset
+    beliefs : sequence of EdgeBelief
+    log_scores : array
+        Log of the posterior probability of each graph's known labels, all together.
+    """
+
+    def __init__(self, data: GraphDataset, beliefs: Sequence[EdgeBelief], log_scores: np.ndarray):
+        self.data, self._beliefs, self.log_scores = data, tuple(beliefs), log_scores
+
+    def __len__(self) -> int:
+        return len(self._beliefs)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._beliefs[index]
+
+    def __iter__(self) -> Iterator[EdgeBelief]:
+        return iter(self._beliefs)
+
+    def __repr__(self) -> str:
+        return f"<Predictions of {self.data!r}>"
+
+
+def predict(posterior: Posterior, data: Any, *, memory: float = 256e6) -> Predictions:
+    """Belief in every edge of every graph, on any number of nodes.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    data : GraphDataset or array_like
+        Labels are not needed, and not used for the belief; known ones are scored. The distances of
+        one graph, (n_edges,) or (N, N), are a data set of one.
+    memory : float
+        Bytes to work in, beyond inputs and outputs. Fewer graphs are done at a time if it is
+        little; the answer is the same. One graph at a time is the least.
+
+    Returns
+    -------
+    Predictions
+
+    Examples
+    --------
+    >>> from edgebelief.belief import predict
+    >>> from edgebelief.data import ErdosRenyi, GraphDataset
+    >>> from edgebelief.infer import EdgeModel, Exact
+    >>> from edgebelief.networks import DPG
+    >>> data = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=6, n_nodes=8, n_signals=100)
+    >>> posterior = Exact().run(0, EdgeModel(DPG(depth=50)), data[:5])
+    >>> belief = predict(posterior, data[5:])[0]
+    >>> belief.mean.shape, bool((belief.epistemic_sd < belief.total_sd).all())
+    ((28,), True)
+    """
+    data = as_dataset(data)
+    _compare(posterior.fingerprint, data)
+    table = _Table.of(posterior)
+    beliefs: list[EdgeBelief | None] = [None] * len(data)
+    scores = np.zeros(len(data))
+    for stack in data.stacks():
+        each = COPIES * 4 * stack.support.n_nodes**2
+        size = max(int(memory // each), 1)
+        for first in range(0, len(stack.places), size):
+            here = slice(first, first + size)
+            mean, square, likelihood = _sums(posterior.model, table, stack, here)
+            for row, place in enumerate(stack.places[here]):
+                beliefs[place] = _belief(mean[row], square[row])
+            scores[stack.places[here]] = logsumexp(
+                likelihood, b=table.weights[..., None], axis=(0, 1)
+            )
+    return Predictions(data, [belief for belief in beliefs if belief is not None], scores)
+
+
+def sample_graphs(
+    key: Key | int, posterior: Posterior, data: Any, n: int = 100
+) -> list[UInt8[np.ndarray, "draws edges"]]:
+    """Graphs from the posterior predictive: draw the parameters, then the edges.
+
+    Edges of one sampled graph share their parameters, so they are not independent.
+
+    Parameters
+    ----------
+    key : JAX key or int
+    posterior : Posterior
+    data : GraphDataset or array_like
+        As for `predict`.
+    n : int
+
+    Returns
+    -------
+    list of array
+        For each graph of the data set `n` sampled ones, 0 or 1 for each candidate edge. The
+        parameters of draw k are the same in all of them.
+
+    Examples
+    --------
+    >>> from edgebelief.belief import sample_graphs
+    >>> from edgebelief.data import ErdosRenyi, GraphDataset
+    >>> from edgebelief.infer import EdgeModel, Exact
+    >>> from edgebelief.networks import DPG
+    >>> data = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=5, n_nodes=8, n_signals=100)
+    >>> posterior = Exact().run(0, EdgeModel(DPG(depth=50)), data)
+    >>> sample_graphs(0, posterior, data[0].e, n=3)[0].shape
+    (3, 28)
+    """
+    data = as_dataset(data)
+    _compare(posterior.fingerprint, data)
+    of_params, of_edges = split(key, 2)
+    draws = {k: jnp.asarray(v) for k, v in posterior.draws(of_params, n).items()}
+    found: list[Any] = [None] * len(data)
+    for stack, stack_key in zip(data.stacks(), split(of_edges, len(data.stacks())), strict=True):
+        for row, place in enumerate(stack.places):
+            graph_key = jax.random.fold_in(stack_key, row)
+            e = jnp.asarray(stack.e[row])
+            found[place] = np.asarray(_sampled(posterior.model, draws, e, stack, graph_key))
+    return found
+
+
+def as_dataset(data: Any) -> GraphDataset:
+    """A data set, from one or from the distances of one graph."""
+    if isinstance(data, GraphDataset):
+        return data
+    return GraphDataset([data]) if is_one_graph(data) or np.ndim(data) == 1 else GraphDataset(data)
+
+
+class _Table(NamedTuple):
+    """Draws arranged by the network's parameters: a row for each distinct set of them."""
+
+    network: dict[str, Float[np.ndarray, " rows"]]
+    readout: dict[str, Float[np.ndarray, "rows group"]]
+    weights: Float[np.ndarray, "rows group"]
+
+    @classmethod
+    def of(cls, posterior: Posterior) -> _Table:
+        own = posterior.model.network.params_type._fields
+        others = posterior.model.readout.params_type._fields
+        values = np.stack([posterior.params[name] for name in own], -1)
+        distinct, inverse = np.unique(values, axis=0, return_inverse=True)
+        order = np.argsort(inverse.ravel(), kind="stable")
+        starts = np.searchsorted(inverse.ravel()[order], np.arange(len(distinct) + 1))
+        group = min(int(np.diff(starts).max()), GROUP)
+        pieces = [
+            (row, order[first : min(first + group, starts[row + 1])])
+            for row in range(len(distinct))
+            for first in range(starts[row], starts[row + 1], group)
+        ]
+        weights = np.zeros((len(pieces), group))
+        readout = {name: np.zeros((len(pieces), group)) for name in others}
+        for k, (_, members) in enumerate(pieces):
+            weights[k, : len(members)] = posterior.weights[members]
+            for name in others:
+                readout[name][k, : len(members)] = posterior.params[name][members]
+        rows = [row for row, _ in pieces]
+        return cls({name: distinct[rows, k] for k, name in enumerate(own)}, readout, weights)
+
+    def block(self, first: int) -> tuple[dict[str, Array], dict[str, Array], Array]:
+        """`BLOCK` rows from `first` on, filled up with rows of no weight."""
+        rows = np.arange(first, first + BLOCK)
+        inside = rows < len(self.weights)
+        rows = np.where(inside, rows, 0)
+        return (
+            {name: jnp.asarray(x[rows]) for name, x in self.network.items()},
+            {name: jnp.asarray(x[rows]) for name, x in self.readout.items()},
+            jnp.asarray(self.weights[rows] * inside[:, None]),
+        )
+
+
+class _Running(NamedTuple):
+    """Weight, mean and sum of squares around it, so far (West 1979)."""
+
+    weight: Float[Array, ""]
+    mean: Float[Array, "graphs edges"]
+    square: Float[Array, "graphs edges"]
+
+
+def _sums(
+    model: EdgeModel, table: _Table, stack: Stack, here: slice
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean and variance of p, and the log-likelihood of each graph at each draw."""
+    e, a, known = (jnp.asarray(x[here]) for x in (stack.e, stack.a, stack.known))
+    running = _Running(jnp.zeros(()), jnp.zeros(e.shape), jnp.zeros(e.shape))
+    likelihood = []
+    for first in range(0, len(table.weights), BLOCK):
+        running, part = _add_block(
+            (model.network, model.readout, model.likelihood),
+            running,
+            table.block(first),
+            (e, a, known),
+            stack.support,
+        )
+        likelihood.append(np.asarray(part, float))
+    found = np.concatenate(likelihood)[: len(table.weights)]
+    return np.asarray(running.mean, float), np.asarray(running.square, float), found
+
+
+@eqx.filter_jit
+def _add_block(model: Any, running: _Running, block: Any, data: Any, support: Any) -> Any:
+    network, readout, likelihood = model
+    e, a, known = data
+
+    def row(running: _Running, part: Any) -> tuple[_Running, Array]:
+        own, others, weights = part
+        state = network(network.params_type(**own), e, support)
+
+        def draw(running: _Running, one: Any) -> tuple[_Running, Array]:
+            params, weight = one
+            logits = readout(readout.params_type(**params), state, e)
+            total = running.weight + weight
+            off = jax.nn.sigmoid(logits) - running.mean
+            mean = running.mean + off * (weight / jnp.maximum(total, 1e-30))
+            square = running.square + weight * off * (jax.nn.sigmoid(logits) - mean)
+            return _Running(total, mean, square), likelihood.log_likelihood(logits, a, known)
+
+        return lax.scan(draw, running, (others, weights))
+
+    return lax.scan(row, running, block)
+
+
+def _belief(mean: np.ndarray, square: np.ndarray) -> EdgeBelief:
+    mean = np.clip(mean, 0, 1)
+    total = mean * (1 - mean)
+    epistemic = np.clip(square, 0, total)
+    return EdgeBelief(mean, np.sqrt(total), np.sqrt(epistemic), np.sqrt(total - epistemic))
+
+
+@eqx.filter_jit
+def _edges_of(model: Any, draws: Any, e: Array, support: Any, keys: Array) -> Array:
+    network, readout = model
+
+    def one(part: Any) -> Array:
+        params, key = part
+        own = network.params_type(*(params[name] for name in network.params_type._fields))
+        others = readout.params_type(*(params[name] for name in readout.params_type._fields))
+        logits = readout(others, network(own, e, support), e)
+        return jax.random.bernoulli(key, jax.nn.sigmoid(logits)).astype(jnp.uint8)
+
+    return lax.map(one, (draws, keys))
+
+
+def _sampled(model: EdgeModel, draws: Any, e: Array, stack: Stack, key: Key) -> Array:
+    keys = jax.random.split(key, len(next(iter(draws.values()))))
+    return _edges_of((model.network, model.readout), draws, e, stack.support, keys)
+
+
+def _compare(fitted: Fingerprint, data: GraphDataset) -> None:
+    """Warn if the distances are of another kind than those that were fitted."""
+    new = Fingerprint.of(data)
+    ratio = new.scale / fitted.scale if fitted.scale else np.inf
+    if not 1 / SCALE < ratio < SCALE:
+        warnings.warn(
+            f"the distances are {ratio:.3g} times those that were fitted (medians {new.scale:.3g} "
+            f"and {fitted.scale:.3g}). A network reads them on the fitted scale: use the same "
+            f"definition (mean or sum over signals?), or divide by {ratio:.3g}.",
+            BeliefWarning,
+            stacklevel=3,
+        )
+    if new.n_signals is not None and fitted.n_signals is not None:
+        noise = [float(np.sqrt(2 / n)) for n in (new.n_signals, fitted.n_signals)]
+        if abs(noise[0] - noise[1]) > NOISE:
+            warnings.warn(
+                f"these distances come from {new.n_signals:g} signals a graph, the fitted from "
+                f"{fitted.n_signals:g}: their noise is {noise[0]:.0%} against {noise[1]:.0%}, and "
+                f"the belief is calibrated for the latter. Fit on distances from as many signals.",
+                BeliefWarning,
+                stacklevel=3,
+            )

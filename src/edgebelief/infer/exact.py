@@ -1,0 +1,385 @@
+"""The posterior by adding it up.
+
+Only theta enters the network's recursion; given theta, the readout's parameters are those of a
+logistic regression. So the posterior is a one-parameter family of small integrals:
+
+    p(theta | labels)  ~  p(theta) * integral p(labels | theta, beta) p(beta) dbeta
+
+The outer axis is scanned over the whole prior, plateaus and all, and then halved where it matters
+until the estimated error is below a tolerance; the inner integral has its own (`cubature`).
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from ..data.dataset import GraphDataset
+from .cubature import Sketch, integrate, sketch
+from .family import Family, Interpolant, Node
+from .flatness import Flatness, is_alike, is_dead
+from .likelihoods import BernoulliEdges
+from .logistic import Labels, LogisticPosterior
+from .model import EdgeModel, check_weights
+from .posterior import Fingerprint, Posterior
+from .verdict import Finding, verdict_of
+
+# The scan reaches so far in prior standard deviations: for mass, and for second moments of a
+# lognormal, which lie 2 log_sd further out.
+REACH = 8.5
+# Neighbours in the scan are first this far apart in log theta, then halved down to the second,
+# but not between two plateaus of the same height.
+COARSE_STEP, FINE_STEP = 4.0, 1.5
+# Networks are not asked for theta outside this range.
+THETA_RANGE = (1e-30, 1e30)
+# A mode that may be hidden between nodes is looked for if it could come so near the best in log.
+HIDDEN = 15.0
+# A node so near the best in log is integrated, not sketched: sketches may be wrong by less.
+NEAR = 12.0
+# No interval holds more than this share at the end, so that the nodes are a rule for predictions.
+LARGEST_SHARE = 0.15
+MOST_NODES = 600
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The posterior of a network with one parameter and a readout linear in at most two.
+
+    Seconds where sampling takes minutes; with the evidence, and independent draws.
+
+    Parameters
+    ----------
+    tol : float
+        Largest error of any posterior mean or sd, in posterior sds, and of the log evidence. The
+        estimate is in the verdict ("quadrature error").
+
+    Examples
+    --------
+    >>> from edgebelief.data import ErdosRenyi, GraphDataset
+    >>> from edgebelief.infer import EdgeModel, Exact
+    >>> from edgebelief.networks import DPG
+    >>> data = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=5, n_nodes=8, n_signals=100)
+    >>> posterior = Exact().run(0, EdgeModel(DPG(depth=50)), data)
+    >>> posterior.summary().round(3).loc["theta", ["mean", "sd"]].tolist()  # doctest: +SKIP
+    >>> posterior.verdict.ok
+    True
+    """
+
+    tol: float = 0.01
+
+    def __post_init__(self) -> None:
+        if not 0 < self.tol < 1:
+            raise ValueError(f"tol must lie between 0 and 1 (posterior sds); got {self.tol!r}.")
+
+    def run(self, key: Any, model: EdgeModel, data: GraphDataset, weights: Any = None) -> Posterior:
+        """Compute the posterior.
+
+        Parameters
+        ----------
+        key : ignored
+            There is no chance in it; engines share one signature.
+        model : EdgeModel
+        data : GraphDataset
+        weights : array, optional
+            How often each graph counts.
+        """
+        _check_model(model)
+        with _Slices(model, data, weights) as slices:
+            interpolant, error = self._explore(slices)
+        names = model.parameters
+        family = Family(names, tuple(model.prior[name] for name in names), interpolant)
+        params, shares, flat = _nodes(interpolant, family)
+        findings = []
+        if error > self.tol:
+            findings.append(
+                Finding(
+                    "quadrature error",
+                    error,
+                    f"the estimated error is {error:.2g} posterior sd, above {self.tol:g}: the "
+                    f"posterior is too rugged for the rule. Compare with NUTS.",
+                )
+            )
+        verdict = verdict_of(
+            model,
+            data,
+            params,
+            shares,
+            figures={"quadrature error": error, "theta nodes": len(interpolant.nodes)},
+            findings=findings,
+            posterior_flatness=flat,
+        )
+        verdict.warn()
+        return Posterior(
+            model=model,
+            params=params,
+            weights=shares,
+            engine="Exact",
+            settings=asdict(self),
+            fingerprint=Fingerprint.of(data),
+            verdict=verdict,
+            log_evidence=interpolant.log_evidence,
+            continuum=family,
+        )
+
+    def _explore(self, slices: _Slices) -> tuple[Interpolant, float]:
+        """Nodes where they matter, and the error that is left.
+
+        First with sketches of the inner integrals and a loose tolerance, to find the places.
+        """
+        nodes, surprises = _scan(slices), _Surprises()
+        nodes = self._refine(slices, nodes, surprises, tol=10 * self.tol, rough=True)
+        while True:
+            now = Interpolant(nodes, slices.marginal)
+            rough = _worth_integrating(now)
+            if not rough:
+                errors = surprises.errors(now)
+                inner = np.array([node.conditional.error for node in nodes])
+                weights = now.weights()
+                return now, float(errors.sum() + weights[weights > 0] @ inner[weights > 0])
+            nodes = slices.integrated(nodes, rough)
+            nodes = self._refine(slices, nodes, surprises, tol=self.tol, rough=False)
+
+    def _refine(
+        self, slices: _Slices, nodes: list[Node], surprises: _Surprises, tol: float, rough: bool
+    ) -> list[Node]:
+        """Halve intervals until the estimated error is below half of `tol`."""
+        while True:
+            now = Interpolant(nodes, slices.marginal)
+            errors = surprises.errors(now)
+            order = np.argsort(errors)
+            wanted = np.zeros(len(errors), bool)
+            wanted[order[np.cumsum(errors[order]) > tol / 2]] = True
+            if not rough:
+                wanted |= now.shares() > LARGEST_SHARE * min(1.0, (tol / 0.01) ** 0.25)
+            wanted |= _hiding(now)
+            wanted &= np.diff(now.z) > 1e-9 * (1 + np.abs(now.z[1:]))
+            if not wanted.any() or len(nodes) > MOST_NODES:
+                return nodes
+            middles = ((now.z[:-1] + now.z[1:]) / 2)[wanted]
+            fresh = slices.nodes(middles, nodes, rough=rough)
+            for k, node in zip(np.flatnonzero(wanted), fresh, strict=True):
+                surprises.record(now, int(k), node)
+            nodes = sorted([*nodes, *fresh], key=lambda node: node.z)
+
+
+class _Surprises:
+    """How wrong the interpolant was about the middle of each interval's parent."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[float, float], float] = {}
+
+    def record(self, now: Interpolant, k: int, node: Node) -> None:
+        found = now.surprise(node)
+        self._found[now.z[k], node.z] = self._found[node.z, now.z[k + 1]] = found
+
+    def errors(self, now: Interpolant) -> np.ndarray:
+        """Of each interval: its importance times what is left of its parent's surprise.
+
+        Halving an interval divides a cubic's error by 16 and a kink's by 4.
+        """
+        surprise = np.array([min(self._found.get(pair, 1.0), 1.0) for pair in pairwise(now.z)])
+        return now.importance() * surprise / 4
+
+
+class _Slices:
+    """The posterior at chosen values of theta, on all cores."""
+
+    def __init__(self, model: EdgeModel, data: GraphDataset, weights: Any):
+        if data.n_labels == 0:
+            raise ValueError(
+                "no label is known in this data set, so there is nothing to fit; give `a` to "
+                "GraphDataset, with NaN only where an edge is unknown."
+            )
+        self.model = model
+        self.marginal = model.prior[model.network.params_type._fields[0]]
+        self._others = tuple(model.prior[name] for name in model.readout.params_type._fields)
+        counts = check_weights(weights, len(data))
+        with jax.enable_x64(True):
+            self._stacks = [
+                (
+                    jnp.asarray(stack.e, jnp.float64),
+                    stack.a.reshape(-1),
+                    (stack.known * counts[stack.places, None]).reshape(-1),
+                    stack.support,
+                )
+                for stack in data.stacks()
+            ]
+        self._posteriors: dict[float, LogisticPosterior] = {}
+
+    def __enter__(self) -> _Slices:
+        self._pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._pool.shutdown()
+
+    def nodes(self, z: Any, known: list[Node], rough: bool) -> list[Node]:
+        """New nodes at `z`, each started from the nearest known one; sketches if `rough`."""
+        starts = [
+            min(known, key=lambda node: abs(node.z - at)).conditional.mode if known else None
+            for at in z
+        ]
+        return list(self._pool.map(self._node, z, starts, [rough] * len(z)))
+
+    def integrated(self, nodes: list[Node], places: list[int]) -> list[Node]:
+        """The same nodes, those at `places` no longer sketches."""
+
+        def again(k: int) -> Node:
+            found = integrate(self._posteriors.pop(nodes[k].z), nodes[k].conditional.mode)
+            return replace(nodes[k], conditional=found)
+
+        better = dict(zip(places, self._pool.map(again, places), strict=True))
+        return [better.get(k, node) for k, node in enumerate(nodes)]
+
+    def _node(self, z: float, start: np.ndarray | None, rough: bool) -> Node:
+        model, labels, dead, alike = self.model, [], True, True
+        theta = self.marginal.value_at(z)
+        with jax.enable_x64(True):
+            for e, a, weights, support in self._stacks:
+                slice_ = _columns(
+                    model.network, model.readout, jnp.asarray(theta, jnp.float64), e, support
+                )
+                columns, output = (np.asarray(x) for x in slice_)
+                dead &= bool(is_dead(output).all())
+                alike &= bool(is_alike(output).all())
+                columns = columns.reshape(-1, len(self._others))
+                if not np.isfinite(columns).all():
+                    raise FloatingPointError(
+                        f"the network's output is not finite at theta = {theta:g}."
+                    )
+                labels.append(Labels.collapse(columns, a, weights))
+        posterior = LogisticPosterior(Labels.join(labels).compress(), self._others)
+        if rough or start is None:
+            self._posteriors[z] = posterior
+            return Node(z, sketch(posterior, start), dead, alike)
+        return Node(z, integrate(posterior, start), dead, alike)
+
+
+@eqx.filter_jit
+def _columns(
+    network: Any, readout: Any, theta: Array, e: Array, support: Any
+) -> tuple[Array, Array]:
+    """The readout's columns, by asking it for each parameter alone; and the network's output."""
+    state = network(network.params_type(theta), e, support)
+    units = np.eye(len(readout.params_type._fields))
+    each = [jnp.broadcast_to(readout(readout.params_type(*u), state, e), e.shape) for u in units]
+    return jnp.stack(each, -1), state.a
+
+
+def _check_model(model: EdgeModel) -> None:
+    network, readout = model.network.params_type._fields, model.readout.params_type._fields
+    if len(network) != 1:
+        raise ValueError(
+            f"Exact adds up over one network parameter; this network has {len(network)} "
+            f"({', '.join(network)}). Use NUTS."
+        )
+    if len(readout) > 2:
+        raise ValueError(
+            f"Exact adds up over at most two readout parameters; this readout has {len(readout)}. "
+            f"Use NUTS."
+        )
+    if not isinstance(model.likelihood, BernoulliEdges):
+        raise ValueError(
+            f"Exact knows Bernoulli edges; the likelihood is {type(model.likelihood).__name__}. "
+            f"Use NUTS."
+        )
+    if not model.prior[network[0]].positive:
+        raise ValueError(
+            f"{network[0]} must be positive, so its prior must be lognormal or loguniform; it is "
+            f"{model.prior[network[0]]}."
+        )
+
+
+def _scan(slices: _Slices) -> list[Node]:
+    """Nodes over the whole prior."""
+    marginal = slices.marginal
+    further = getattr(marginal, "log_sd", 0.0)
+    low, high = -REACH, max(REACH, 2 * further + REACH / 2)
+    low, high = np.clip([low, high], *marginal.place_of(np.array(_reachable(marginal))))
+    fine = np.linspace(low, high, 4001)
+    log = np.log(marginal.value_at(fine))
+    n = max(int(np.ceil((log[-1] - log[0]) / COARSE_STEP)), 8)
+    z = np.interp(np.linspace(log[0], log[-1], n + 1), log, fine)
+    if np.ptp(z) > 0:  # a loguniform's ends are crowded in log theta: look there in z too
+        z = np.unique(np.concatenate([z, np.linspace(low, high, 9)]))
+    nodes = slices.nodes(z[:1], [], rough=True)  # alone: it compiles
+    nodes += slices.nodes(z[1:], nodes, rough=True)
+    while True:
+        gaps = [
+            (left.z + right.z) / 2
+            for left, right in pairwise(nodes)
+            if not _same_plateau(left, right)
+            and np.log(marginal.value_at(right.z) / marginal.value_at(left.z)) > FINE_STEP * 1.001
+        ]
+        if not gaps:
+            return nodes
+        nodes = sorted([*nodes, *slices.nodes(gaps, nodes, rough=True)], key=lambda node: node.z)
+
+
+def _reachable(marginal: Any) -> tuple[float, float]:
+    low, high = THETA_RANGE
+    return max(low, getattr(marginal, "low", low)), min(high, getattr(marginal, "high", high))
+
+
+def _same_plateau(left: Node, right: Node) -> bool:
+    difference = left.conditional.log_evidence - right.conditional.log_evidence
+    return left.alike and right.alike and left.dead == right.dead and abs(difference) < 0.01
+
+
+def _worth_integrating(now: Interpolant) -> list[int]:
+    """The sketches that may matter: near the top, or beside an interval with a share in it."""
+    importance = now.importance()
+    beside = np.maximum(np.append(importance, 0), np.append(0, importance))
+    return [
+        k
+        for k, node in enumerate(now.nodes)
+        if isinstance(node.conditional, Sketch) and (node.g > now.top - NEAR or beside[k] > 1e-4)
+    ]
+
+
+def _hiding(now: Interpolant) -> np.ndarray:
+    """The intervals in which the slopes on both sides point to a mode that is not yet seen."""
+    z, g = now.z, np.array([node.g for node in now.nodes])
+    secant = np.diff(g) / np.diff(z)
+    found = np.zeros(len(z) - 1, bool)
+    for k in range(1, len(z) - 2):
+        up, down = secant[k - 1], secant[k + 1]
+        if up > 0 > down:
+            # where the lines from the left and from the right meet
+            meet = (g[k + 1] - g[k] + up * z[k] - down * z[k + 1]) / (up - down)
+            if z[k] <= meet <= z[k + 1]:
+                bound, ends = g[k] + up * (meet - z[k]), max(g[k], g[k + 1])
+                found[k] = bound > g.max() - HIDDEN and bound - ends > 2
+    return found
+
+
+def _nodes(
+    interpolant: Interpolant, family: Family
+) -> tuple[dict[str, np.ndarray], np.ndarray, Flatness]:
+    """The rule's nodes as weighted draws; and how much of them is flat."""
+    weights = interpolant.weights()
+    z, shares = [], []
+    dead = alike = 0.0
+    for node, weight in zip(interpolant.nodes, weights, strict=True):
+        dead += weight * node.dead
+        alike += weight * node.alike
+        if weight < 1e-7:
+            continue
+        points, inner = node.conditional.nodes()
+        z.append(np.column_stack([np.full(len(points), node.z), points]))
+        shares.append(weight * inner)
+    table, share = np.concatenate(z), np.concatenate(shares)
+    params = {
+        name: marginal.value_at(table[:, k])
+        for k, (name, marginal) in enumerate(zip(family.names, family.marginals, strict=True))
+    }
+    return params, share / share.sum(), Flatness(float(dead), float(alike - dead))

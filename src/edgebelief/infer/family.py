@@ -1,0 +1,253 @@
+"""A posterior as a one-parameter family: known at nodes, interpolated between them.
+
+The network's parameter is looked at in the coordinate z in which its prior is standard normal. At
+each node the other parameters have been integrated out (`Conditional`); between nodes
+
+    g(z) = log p(labels | z) + log phi(z)
+
+is a piecewise cubic. A Gaussian peak, and a plateau of the likelihood under the prior, are
+quadratics in g and cost a few nodes each; kinks cost more, where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from scipy.interpolate import CubicHermiteSpline
+from scipy.stats import qmc
+
+from .cubature import Cells, Conditional, Sketch
+from .priors import Marginal
+
+# Points per interval between nodes, at which the interpolant is added up.
+FINE = 24
+# Quasi-random draws behind the quantiles: their error is a few thousandths of an sd.
+QUASI = 2**15
+
+
+@dataclass(frozen=True)
+class Node:
+    """One value of the network's parameter."""
+
+    z: float
+    conditional: Conditional
+    dead: bool
+    alike: bool
+
+    @property
+    def g(self) -> float:
+        return self.conditional.log_evidence - self.z**2 / 2 - np.log(2 * np.pi) / 2
+
+
+class Interpolant:
+    """g and the conditional moments between nodes, and what they add up to.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        In the order of z.
+    marginal : Marginal
+        The prior of the network's parameter.
+    """
+
+    def __init__(self, nodes: Sequence[Node], marginal: Marginal):
+        self.nodes, self.marginal = tuple(nodes), marginal
+        self.z = np.array([node.z for node in nodes])
+        self._g = _bessel(self.z, np.array([node.g for node in nodes]))
+        self._moments = _bessel(self.z, np.stack([n.conditional.moments for n in nodes]))
+        # Midpoints of FINE equal parts of each interval.
+        part = (np.arange(FINE) + 0.5) / FINE
+        self.fine = (self.z[:-1, None] + np.diff(self.z)[:, None] * part).ravel()
+        g = self.g(self.fine)
+        self.top = g.max()
+        self.mass = np.exp(g - self.top) * np.repeat(np.diff(self.z), FINE) / FINE
+
+    def g(self, z: np.ndarray) -> np.ndarray:
+        return self._g(z)
+
+    @property
+    def log_evidence(self) -> float:
+        return float(self.top + np.log(self.mass.sum()))
+
+    def integrands(self, z: np.ndarray) -> np.ndarray:
+        """theta, the others' means, theta^2, the others' second moments: (points, 2 * params)."""
+        theta = self.marginal.value_at(z)[:, None]
+        means, squares = np.split(self._moments(z), 2, axis=1)
+        return np.concatenate([theta, means, theta**2, squares], 1)
+
+    @cached_property
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and sd of each parameter, the network's first."""
+        share = self.mass / self.mass.sum()
+        mean, square = np.split(share @ self.integrands(self.fine), 2)
+        return mean, np.sqrt(np.maximum(square - mean**2, 1e-300))
+
+    def shares(self) -> Float[np.ndarray, " intervals"]:
+        """Of the mass."""
+        return self.mass.reshape(-1, FINE).sum(1) / self.mass.sum()
+
+    def importance(self) -> Float[np.ndarray, " intervals"]:
+        """The largest share that each interval has in the mass or in a moment."""
+        mean, _ = self.moments
+        values = self.integrands(self.fine)
+        first, second = np.split(values, 2, axis=1)
+        spread = np.abs(second - 2 * mean * first + mean**2)
+        parts = self.mass[:, None] * np.concatenate([np.ones((len(spread), 1)), spread], 1)
+        return (parts.reshape(-1, FINE, parts.shape[1]).sum(1) / parts.sum(0)).max(1)
+
+    def surprise(self, node: Node) -> float:
+        """How far a new node is from what was expected there: of g, and of means and sds in sd."""
+        at = np.array([node.z])
+        if isinstance(node.conditional, Sketch):  # whose moments are not worth comparing
+            return abs(node.g - float(self.g(at)[0]))
+        expected_mean, expected_square = np.split(self._moments(at)[0], 2)
+        mean, square = np.split(node.conditional.moments, 2)
+        sd = self.moments[1][1:]
+        return float(
+            max(
+                abs(node.g - self.g(at)[0]),
+                (np.abs(mean - expected_mean) / sd).max(),
+                (np.abs(square - expected_square - 2 * mean * (mean - expected_mean)) / sd**2).max()
+                / 2,
+            )
+        )
+
+    def weights(self) -> Float[np.ndarray, " nodes"]:
+        """A share for each node: a positive rule for smooth functions of theta.
+
+        The integral of each node's cardinal cubic; if those are negative anywhere that matters,
+        of its hat function.
+        """
+        share = self.mass / self.mass.sum()
+        cubic = share @ _bessel(self.z, np.eye(len(self.z)))(self.fine)
+        if -cubic[cubic < 0].sum() < 1e-3:
+            cubic = np.maximum(cubic, 0)
+            return cubic / cubic.sum()
+        hats = np.stack([np.interp(self.fine, self.z, row) for row in np.eye(len(self.z))], 1)
+        return share @ hats
+
+
+class Family:
+    """The posterior between the nodes: draws, quantiles, densities.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The network's parameter, then the readout's.
+    marginals : tuple of Marginal
+    interpolant : Interpolant
+    """
+
+    def __init__(
+        self, names: tuple[str, ...], marginals: tuple[Marginal, ...], interpolant: Interpolant
+    ):
+        self.names, self.marginals, self.interpolant = names, marginals, interpolant
+        edges = np.concatenate(
+            [np.linspace(a, b, FINE, endpoint=False) for a, b in pairwise(interpolant.z)]
+            + [interpolant.z[-1:]]
+        )
+        kept = interpolant.mass > 1e-14 * interpolant.mass.max()
+        first, last = np.flatnonzero(kept)[[0, -1]]
+        self._edges = edges[first : last + 2]
+        cumulative = np.concatenate([[0], np.cumsum(interpolant.mass[first : last + 1])])
+        self._cumulative = cumulative / cumulative[-1]
+
+    @cached_property
+    def _cells(self) -> dict[int, Cells]:
+        """The conditional posteriors of the nodes that can be drawn from, standardised."""
+        z = self.interpolant.z
+        low = max(np.searchsorted(z, self._edges[0], side="right") - 1, 0)
+        high = min(np.searchsorted(z, self._edges[-1]), len(z) - 1)
+        found = {}
+        for k in range(low, high + 1):
+            conditional = self.interpolant.nodes[k].conditional
+            cells = conditional.cells()
+            inverse = np.linalg.inv(conditional.factor).T
+            found[k] = Cells(
+                (cells.centre - conditional.mean) @ inverse, cells.sides @ inverse, cells.cumulative
+            )
+        return found
+
+    def draws(self, uniforms: Float[np.ndarray, "draws 5"]) -> dict[str, np.ndarray]:
+        """Uniform points of the unit cube to parameters.
+
+        theta by its inverse distribution function; one of the two nodes beside it by distance; a
+        standardised draw from that node's conditional posterior, given the mean and covariance
+        interpolated to theta.
+        """
+        z = np.interp(uniforms[:, 0], self._cumulative, self._edges)
+        nodes = self.interpolant.z
+        left = np.clip(np.searchsorted(nodes, z, side="right") - 1, 0, len(nodes) - 2)
+        share = (z - nodes[left]) / (nodes[left + 1] - nodes[left])
+        chosen = left + (uniforms[:, 1] < share)
+        y = np.empty((len(z), len(self.names) - 1))
+        for k in np.unique(chosen):
+            y[chosen == k] = self._cells[k].at(uniforms[chosen == k, 2:])
+        mean, factor = self._shape(z)
+        others = mean + np.einsum("nij,nj->ni", factor, y)
+        values = [self.marginals[0].value_at(z)]
+        values += [m.value_at(others[:, k]) for k, m in enumerate(self.marginals[1:])]
+        return dict(zip(self.names, values, strict=True))
+
+    def _shape(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        nodes = self.interpolant.nodes
+        used = sorted(self._cells)
+        at = self.interpolant.z[used]
+        mean = _bessel(at, np.stack([nodes[k].conditional.mean for k in used]))(z)
+        factors = np.stack([nodes[k].conditional.factor for k in used])
+        size = factors.shape[-1]
+        factor = np.empty((len(z), size, size))
+        for i in range(size):
+            for j in range(size):
+                factor[:, i, j] = np.interp(z, at, factors[:, i, j])
+        return mean, factor
+
+    @cached_property
+    def _quasi(self) -> dict[str, np.ndarray]:
+        return self.draws(qmc.Sobol(5, seed=0).random(QUASI))
+
+    def summary(self) -> pd.DataFrame:
+        """A row per parameter: mean and sd by the rule; quantiles by quasi-random draws."""
+        mean, sd = self.interpolant.moments
+        q = {"q5": 0.05, "q50": 0.5, "q95": 0.95}
+        rows = {
+            name: [mean[k], sd[k], *np.quantile(self._quasi[name], list(q.values()))]
+            for k, name in enumerate(self.names)
+        }
+        return pd.DataFrame.from_dict(rows, orient="index", columns=["mean", "sd", *q])
+
+    def density(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Points, and the marginal density there: the slope of the distribution function.
+
+        Taken over 200 parts of the range that holds all but a few thousandths of the mass.
+        """
+        values = np.sort(self._quasi[name])
+        low, high = np.quantile(values, [0.001, 0.999])
+        ends = np.linspace(low, high, 201)
+        share = np.searchsorted(values, ends) / len(values)
+        middle, height = (ends[1:] + ends[:-1]) / 2, np.diff(share) / np.diff(ends)
+        width = 5  # neighbours are averaged: a part holds some hundred draws
+        kernel = np.hanning(2 * width + 1)[1:-1]
+        ones = np.convolve(np.ones_like(height), kernel, "same")
+        return middle, np.convolve(height, kernel, "same") / ones
+
+
+def _bessel(z: np.ndarray, y: np.ndarray) -> CubicHermiteSpline:
+    """A cubic through the nodes with the slope of the parabola through each three: local, and
+    exact for quadratics however the nodes lie.
+    """
+    if len(z) == 2:
+        slope = (y[1] - y[0]) / (z[1] - z[0])
+        return CubicHermiteSpline(z, y, np.stack([slope, slope]))
+    width = np.diff(z).reshape(-1, *[1] * (y.ndim - 1))
+    secant = np.diff(y, axis=0) / width
+    inner = (width[:-1] * secant[1:] + width[1:] * secant[:-1]) / (width[:-1] + width[1:])
+    first = 2 * secant[:1] - inner[:1]
+    last = 2 * secant[-1:] - inner[-1:]
+    return CubicHermiteSpline(z, y, np.concatenate([first, inner, last]))

@@ -1,0 +1,247 @@
+"""Given the network, a readout that is linear in its parameters is a logistic regression.
+
+    log p(labels | beta) = - sum_r w_r softplus(-r beta)
+
+with one row r per label: the readout's columns at that edge, with the sign of the label. Rows that
+are equal are counted, not repeated: most outputs of a network are exactly zero.
+
+The parameters are looked at in the coordinate z in which every prior is standard normal
+(`Marginal.value_at`), so that
+
+    f(z) = log p(labels | beta(z)) - |z|^2/2
+
+is the log posterior given the network, up to a constant, and f(z) <= -|z|^2/2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import expit
+
+from .priors import Marginal
+
+# Rows and points that are worked on at a time: the block stays in the processor's cache.
+ROWS, POINTS = 256, 512
+# More rows than this are compressed: so many at each end stay, the rest goes into so many bins.
+MANY, ENDS, BINS = 4096, 384, 512
+
+
+class Labels(NamedTuple):
+    """Labels as weighted signed rows."""
+
+    rows: Float[np.ndarray, "rows params"]
+    weights: Float[np.ndarray, " rows"]
+
+    @classmethod
+    def collapse(
+        cls,
+        columns: Float[np.ndarray, "edges params"],
+        a: Float[np.ndarray, " edges"],
+        weights: Float[np.ndarray, " edges"],
+    ) -> Labels:
+        """The labels `a` of edges with the given readout columns; equal rows are added up.
+
+        Equal to the lowest row, that is: where the network is zero.
+        """
+        columns, a, weights = (x[weights > 0] for x in (columns, a, weights))
+        if not len(a):
+            return cls(columns, weights)
+        common = columns[np.argmin(columns[:, 0])]
+        same = (columns == common).all(1)
+        ones, zeros = (weights[same & (a == label)].sum() for label in (1, 0))
+        sign = np.where(a == 1, 1.0, -1.0)[~same, None]
+        rows = np.concatenate([sign * columns[~same], [common, -common]])
+        counts = np.concatenate([weights[~same], [ones, zeros]])
+        return cls(rows[counts > 0], counts[counts > 0])
+
+    def compress(self) -> Labels:
+        """Fewer rows with next to the same likelihood, where rows differ in one column only.
+
+        Of each label the rows at either end, which decide where a boundary may lie, stay as they
+        are; the rest is put in bins, and each bin is two rows with its count, mean and spread. The
+        error is of fourth order in the width of a bin: see the test.
+        """
+        if len(self.rows) <= MANY:
+            return self
+        size = np.abs(self.rows)
+        varying = np.flatnonzero(np.ptp(size, axis=0) > 0)
+        if len(varying) != 1:
+            return self
+        column = int(varying[0])
+        fixed = np.delete(self.rows, column, axis=1)
+        sign = np.sign(fixed[:, 0]) if fixed.shape[1] else np.sign(self.rows[:, column])
+        parts = [
+            _binned(Labels(self.rows[which], self.weights[which]), column)
+            for which in (sign > 0, sign <= 0)
+            if which.any()
+        ]
+        return Labels.join(parts)
+
+    @classmethod
+    def join(cls, parts: Sequence[Labels]) -> Labels:
+        return cls(
+            np.concatenate([part.rows for part in parts]),
+            np.concatenate([part.weights for part in parts]),
+        )
+
+    def log_likelihood(self, beta: Float[np.ndarray, "points params"]) -> np.ndarray:
+        """- sum_r w_r softplus(-r beta) at each point.
+
+        softplus(-x) = max(-x, 0) + log(1 + exp(-|x|)); of rows that count once the last terms are
+        multiplied, not their logarithms added: one logarithm for 256 rows, and 2^256 is a number.
+        """
+        total = np.zeros(len(beta))
+        single = self.weights == 1
+        for start in range(0, len(beta), POINTS):
+            here = slice(start, start + POINTS)
+            for rows, weights in (
+                (self.rows[single], None),
+                (self.rows[~single], self.weights[~single]),
+            ):
+                for first in range(0, len(rows), ROWS):
+                    part = slice(first, first + ROWS)
+                    x = _product(rows[part], beta[here])
+                    low = np.minimum(x, 0)
+                    np.abs(x, out=x)
+                    np.negative(x, out=x)
+                    np.exp(x, out=x)
+                    x += 1
+                    if weights is None:
+                        total[here] += low.sum(0) - np.log(np.multiply.reduce(x, axis=0))
+                    else:
+                        total[here] += weights[part] @ (low - np.log(x))
+        return total
+
+
+class Mode(NamedTuple):
+    """A maximum of f."""
+
+    z: Float[np.ndarray, " params"]
+    f: float
+    covariance: Float[np.ndarray, "params params"]
+    """That the curvature suggests; at most the prior's."""
+
+    @property
+    def log_mass(self) -> float:
+        """Laplace's approximation to the integral of likelihood times prior around it."""
+        return float(self.f + np.linalg.slogdet(self.covariance)[1] / 2)
+
+
+class LogisticPosterior(NamedTuple):
+    """The posterior of the readout's parameters given the network."""
+
+    labels: Labels
+    marginals: tuple[Marginal, ...]
+
+    def value_at(self, z: Float[np.ndarray, "points params"]) -> np.ndarray:
+        """beta(z)."""
+        return np.stack([m.value_at(z[..., k]) for k, m in enumerate(self.marginals)], -1)
+
+    def log_density(self, z: Float[np.ndarray, "points params"]) -> np.ndarray:
+        """f(z)."""
+        return self.labels.log_likelihood(self.value_at(z)) - (z**2).sum(-1) / 2
+
+    def derivatives(
+        self, z: Float[np.ndarray, " params"]
+    ) -> tuple[float, Float[np.ndarray, " params"], Float[np.ndarray, "params params"]]:
+        """f, its gradient and its Hessian at one point."""
+        rows, weights = self.labels
+        slopes = [m.slopes_at(z[k]) for k, m in enumerate(self.marginals)]
+        first, second = (np.array([float(s[i]) for s in slopes]) for i in (0, 1))
+        beta = self.value_at(z)
+        x = _product(rows, beta[None])[:, 0]
+        miss = expit(-x)
+        value = -(weights * np.logaddexp(0, -x)).sum() - (z**2).sum() / 2
+        pull = (rows * (weights * miss)[:, None]).sum(0)
+        scaled = rows * (weights * miss * (1 - miss))[:, None]
+        curve = -np.einsum("ri,rj->ij", scaled, rows)
+        hessian = first[:, None] * curve * first + np.diag(pull * second) - np.eye(z.size)
+        return value, pull * first - z, hessian
+
+    def climb(self, start: Float[np.ndarray, " params"]) -> Mode:
+        """The maximum of f uphill from `start`.
+
+        Damped Newton: the Hessian's eigenvalues are made negative, the step is halved until f
+        rises. At a maximum that is not curved everywhere the covariance is at most the prior's.
+        """
+        z = np.array(start, float)
+        value, gradient, hessian = self.derivatives(z)
+        for _ in range(100):
+            curvature, axes = np.linalg.eigh(-hessian)
+            curvature = np.maximum(np.abs(curvature), 1e-3)
+            along = axes.T @ gradient / curvature
+            step = axes @ along
+            step *= min(1.0, 3.0 / max(np.abs(step).max(), 1e-300))  # no further than 3 prior sd
+            for _ in range(40):
+                new = self.derivatives(z + step)
+                if new[0] >= value:
+                    break
+                step /= 2
+            else:
+                break
+            z = z + step
+            rise = new[0] - value
+            value, gradient, hessian = new
+            if rise < 1e-7:
+                break
+        curvature, axes = np.linalg.eigh(-hessian)
+        return Mode(z, value, (axes / np.maximum(curvature, 1.0)) @ axes.T)
+
+    def starts(self) -> Float[np.ndarray, "starts params"]:
+        """Where modes may be: the peaks of f on a grid over the prior, the highest first."""
+        n_params = len(self.marginals)
+        line = np.linspace(-6, 6, 9)
+        mesh = np.stack(np.meshgrid(*[line] * n_params, indexing="ij"), -1)
+        f = self.log_density(mesh.reshape(-1, n_params)).reshape(mesh.shape[:-1])
+        padded = np.pad(f, 1, constant_values=-np.inf)
+        around = np.lib.stride_tricks.sliding_window_view(padded, (3,) * n_params)
+        peaks = f >= around.max(axis=tuple(range(n_params, 2 * n_params)))
+        return mesh[peaks][np.argsort(-f[peaks])]
+
+    def modes(self, starts: Sequence[np.ndarray]) -> list[Mode]:
+        """The maxima of f uphill from `starts`, each once, the one with most mass first."""
+        found: list[Mode] = []
+        for start in starts:
+            mode = self.climb(start)
+            apart = (
+                (np.abs(mode.z - other.z) > 0.1 * np.sqrt(np.diag(other.covariance))).any()
+                for other in found
+            )
+            if all(apart):
+                found.append(mode)
+        return sorted(found, key=lambda mode: -mode.log_mass)
+
+
+def _binned(labels: Labels, column: int) -> Labels:
+    order = np.argsort(labels.rows[:, column])
+    rows, weights = labels.rows[order], labels.weights[order]
+    if len(rows) <= 2 * ENDS + BINS:
+        return labels
+    inside = slice(ENDS, len(rows) - ENDS)
+    x, w = rows[inside, column], weights[inside]
+    edges = np.linspace(x[0], x[-1], BINS + 1)
+    place = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, BINS - 1)
+    total = np.bincount(place, w, BINS)
+    used = total > 0
+    mean = np.bincount(place, w * x, BINS)[used] / total[used]
+    spread = np.bincount(place, w * (x - mean[np.cumsum(used)[place] - 1]) ** 2, BINS)[used]
+    spread = np.sqrt(spread / total[used])
+    pair = np.repeat(rows[:1], 2 * len(mean), axis=0)
+    pair[:, column] = np.concatenate([mean - spread, mean + spread])
+    ends = np.r_[0:ENDS, len(rows) - ENDS : len(rows)]
+    return Labels(
+        np.concatenate([rows[ends], pair]),
+        np.concatenate([weights[ends], np.tile(total[used] / 2, 2)]),
+    )
+
+
+def _product(rows: np.ndarray, beta: np.ndarray) -> np.ndarray:
+    """Rows @ beta.T without the overhead, and the threads, of a matrix library: few columns."""
+    x = np.multiply.outer(rows[:, 0], beta[:, 0])
+    for k in range(1, rows.shape[1]):
+        x += np.multiply.outer(rows[:, k], beta[:, k])
+    return x

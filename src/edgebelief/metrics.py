@@ -1,0 +1,27 @@
+"""Scores of belief against labels: `edgebelief.belief.metrics` by its public name."""
+
+from .belief.metrics import (
+    CalibrationCurve,
+    Correlation,
+    Score,
+    brier,
+    brier_of_mean,
+    calibration_curve,
+    ece,
+    error,
+    nll,
+    uncertainty_error_correlation,
+)
+
+__all__ = [
+    "CalibrationCurve",
+    "Correlation",
+    "Score",
+    "brier",
+    "brier_of_mean",
+    "calibration_curve",
+    "ece",
+    "error",
+    "nll",
+    "uncertainty_error_correlation",
+]
