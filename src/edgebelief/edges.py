@@ -65,26 +65,43 @@ class Incidence(eqx.Module):
         """An edge array with zeros in whatever places of its layout are no candidate edge."""
         return a
 
+    def full_nodes(self, e: Float[Array, " edges"], value: float) -> Float[Array, " nodes"]:
+        """A node array filled with `value`, of the kind of the edge array `e`."""
+        return namespace(e).full(self.n_nodes, value, e.dtype)
+
 
 class Square(Incidence):
     """All pairs, with an edge array laid out as an (N, N) matrix whose diagonal is ignored.
 
     The layout for loops over the complete graph: no gathers, at the price of visiting every edge
     twice. Three to five times faster than the vector from a few hundred nodes on.
+
+    Further axes may follow: (N, N, graphs) and (N, graphs). Many small graphs side by side make
+    long rows for the processor: four times faster at 50 graphs of 20 nodes.
     """
 
     @property
     def max_degree(self) -> int:
         return self.n_nodes - 1
 
-    def degrees(self, a: Float[Array, "nodes nodes"]) -> Float[Array, " nodes"]:
-        return self.edges_only(a).sum(-1)
+    def degrees(self, a: Float[Array, "nodes nodes *graphs"]) -> Float[Array, "nodes *graphs"]:
+        return self.edges_only(a).sum(0)  # whole rows are added: faster than within rows
 
-    def endpoint_sums(self, lam: Float[Array, " nodes"]) -> Float[Array, "nodes nodes"]:
+    def endpoint_sums(
+        self, lam: Float[Array, "nodes *graphs"]
+    ) -> Float[Array, "nodes nodes *graphs"]:
         return lam[:, None] + lam[None, :]
 
-    def edges_only(self, a: Float[Array, "nodes nodes"]) -> Float[Array, "nodes nodes"]:
-        return namespace(a).where(~np.eye(self.n_nodes, dtype=bool), a, 0)
+    def edges_only(
+        self, a: Float[Array, "nodes nodes *graphs"]
+    ) -> Float[Array, "nodes nodes *graphs"]:
+        off_diagonal = ~np.eye(self.n_nodes, dtype=bool)
+        return namespace(a).where(off_diagonal.reshape(*a.shape[:2], *[1] * (a.ndim - 2)), a, 0)
+
+    def full_nodes(
+        self, e: Float[Array, "nodes nodes *graphs"], value: float
+    ) -> Float[Array, "nodes *graphs"]:
+        return namespace(e).full(e.shape[1:], value, e.dtype)
 
 
 class Support(Incidence):

@@ -209,7 +209,7 @@ def uncertainty_error_correlation(
     >>> p, data = np.array([0.9, 0.6, 0.0]), GraphDataset([[1.0, 2.0, 3.0]], [[1, 1, 0]])
     >>> belief = EdgeBelief(p, np.sqrt(p * (1 - p)), p, p)
     >>> round(uncertainty_error_correlation(Predictions(data, [belief], np.zeros(1))).all, 3)
-    0.918
+    0.917
     """
     a, belief = _pooled(_labelled(predictions, data))
     off = np.abs(belief.mean - a)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -23,6 +24,7 @@ from jax import lax
 from jaxtyping import Array, Float, UInt8
 from scipy.special import logsumexp
 
+from ..cores import n_cores
 from ..data.dataset import GraphDataset, Stack
 from ..data.randomness import Key, split
 from ..infer.model import EdgeModel
@@ -31,6 +33,8 @@ from ..validate import is_one_graph
 
 # Network parameters per compiled call; draws of the readout's at each of them, at most.
 BLOCK, GROUP = 32, 256
+# Fewer entries of all (N, N) arrays than this are not worth a second thread.
+WORTHWHILE = 10_000
 # Copies of an (N, N) array that the network and the sums need, about.
 COPIES = 12
 # Distances larger or smaller than the fitted ones by this factor are warned about; so is a
@@ -113,17 +117,21 @@ def predict(posterior: Posterior, data: Any, *, memory: float = 256e6) -> Predic
     table = _Table.of(posterior)
     beliefs: list[EdgeBelief | None] = [None] * len(data)
     scores = np.zeros(len(data))
-    for stack in data.stacks():
-        each = COPIES * 4 * stack.support.n_nodes**2
-        size = max(int(memory // each), 1)
-        for first in range(0, len(stack.places), size):
-            here = slice(first, first + size)
+    precise = jnp.result_type(float) == jnp.float64
+
+    def part(work: tuple[Stack, slice]) -> None:
+        stack, here = work
+        with jax.enable_x64(precise):  # which other threads do not know
             mean, square, likelihood = _sums(posterior.model, table, stack, here)
-            for row, place in enumerate(stack.places[here]):
-                beliefs[place] = _belief(mean[row], square[row])
-            scores[stack.places[here]] = logsumexp(
-                likelihood, b=table.weights[..., None], axis=(0, 1)
-            )
+        for row, place in enumerate(stack.places[here]):
+            beliefs[place] = _belief(mean[row], square[row])
+        score = logsumexp(likelihood, b=table.weights[..., None], axis=(0, 1))
+        scores[stack.places[here]] = score
+
+    stacks = data.stacks()
+    with ThreadPoolExecutor(n_cores()) as pool:
+        work = [(stack, here) for stack in stacks for here in _parts(stack, memory, n_cores())]
+        list(pool.map(part, work))
     return Predictions(data, [belief for belief in beliefs if belief is not None], scores)
 
 
@@ -176,7 +184,17 @@ def as_dataset(data: Any) -> GraphDataset:
     """A data set, from one or from the distances of one graph."""
     if isinstance(data, GraphDataset):
         return data
-    return GraphDataset([data]) if is_one_graph(data) or np.ndim(data) == 1 else GraphDataset(data)
+    one = is_one_graph(data) or (len(data) > 0 and np.ndim(data[0]) == 0)
+    return GraphDataset([data] if one else data)
+
+
+def _parts(stack: Stack, memory: float, n_workers: int) -> list[slice]:
+    """Graphs that are done together: what fits in the memory, and work for every core."""
+    n_graphs, entries = len(stack.places), stack.support.n_nodes**2
+    fits = max(int(memory / n_workers // (COPIES * 4 * entries)), 1)
+    shares = n_workers if n_graphs * entries > WORTHWHILE else 1
+    size = min(fits, -(-n_graphs // shares))
+    return [slice(first, first + size) for first in range(0, n_graphs, size)]
 
 
 class _Table(NamedTuple):
@@ -233,7 +251,10 @@ def _sums(
     model: EdgeModel, table: _Table, stack: Stack, here: slice
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean and variance of p, and the log-likelihood of each graph at each draw."""
-    e, a, known = (jnp.asarray(x[here]) for x in (stack.e, stack.a, stack.known))
+    e = jnp.asarray(stack.e[here])
+    labels = None
+    if stack.known[here].any():
+        labels = jnp.asarray(stack.a[here]), jnp.asarray(stack.known[here])
     running = _Running(jnp.zeros(()), jnp.zeros(e.shape), jnp.zeros(e.shape))
     likelihood = []
     for first in range(0, len(table.weights), BLOCK):
@@ -241,7 +262,7 @@ def _sums(
             (model.network, model.readout, model.likelihood),
             running,
             table.block(first),
-            (e, a, known),
+            (e, labels),
             stack.support,
         )
         likelihood.append(np.asarray(part, float))
@@ -252,7 +273,7 @@ def _sums(
 @eqx.filter_jit
 def _add_block(model: Any, running: _Running, block: Any, data: Any, support: Any) -> Any:
     network, readout, likelihood = model
-    e, a, known = data
+    e, labels = data
 
     def row(running: _Running, part: Any) -> tuple[_Running, Array]:
         own, others, weights = part
@@ -265,7 +286,10 @@ def _add_block(model: Any, running: _Running, block: Any, data: Any, support: An
             off = jax.nn.sigmoid(logits) - running.mean
             mean = running.mean + off * (weight / jnp.maximum(total, 1e-30))
             square = running.square + weight * off * (jax.nn.sigmoid(logits) - mean)
-            return _Running(total, mean, square), likelihood.log_likelihood(logits, a, known)
+            fit = (
+                jnp.zeros(len(e)) if labels is None else likelihood.log_likelihood(logits, *labels)
+            )
+            return _Running(total, mean, square), fit
 
         return lax.scan(draw, running, (others, weights))
 

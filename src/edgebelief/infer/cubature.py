@@ -123,12 +123,19 @@ class Conditional:
 class GridConditional(Conditional):
     """By the whitened grid."""
 
-    def __init__(self, grid: Grid, density: np.ndarray, posterior: LogisticPosterior, error: float):
+    def __init__(
+        self,
+        grid: Grid,
+        density: np.ndarray,
+        posterior: LogisticPosterior,
+        error: float,
+        coarse: float,
+    ):
         z = grid.points().reshape(-1, grid.n_params)
         weights = density.ravel() / density.sum()
         log_evidence = grid.log_integral(density)
         super().__init__(log_evidence, z, weights, posterior.value_at(z), error)
-        self._grid, self._density = grid, density
+        self._grid, self._density, self._coarse = grid, density, coarse
 
     def cells(self) -> Cells:
         """The density on a grid four times as fine.
@@ -152,8 +159,9 @@ class GridConditional(Conditional):
         return Cells(grid.to_z(mesh[kept]), sides, np.cumsum(mass) / mass.sum())
 
     def nodes(self, most: int = 1024) -> tuple[np.ndarray, np.ndarray]:
-        """Every second point of the grid, as good a rule for smooth functions."""
-        every = tuple(slice(line % 2, None, 2) for line in self._grid.offsets)
+        """Every second point of the grid, where those are as good a rule."""
+        step = 2 if self._coarse < TRUST else 1
+        every = tuple(slice(offset % step, None, step) for offset in self._grid.offsets)
         z = self._grid.points()[every].reshape(-1, self._grid.n_params)
         weights = self._density[every].ravel()
         kept = weights > 1e-7 * weights.max()
@@ -196,7 +204,9 @@ class Grid(NamedTuple):
 
 
 class Sketch(Conditional):
-    """Laplace's approximation: to find out where it is worth integrating. Its error is unknown."""
+    """Laplace's approximation: to find out where it is worth integrating. Its error is not
+    known, and counted as one.
+    """
 
     def __init__(self, posterior: LogisticPosterior, mode: Mode):
         n_params = mode.z.size
@@ -206,7 +216,7 @@ class Sketch(Conditional):
         for part in np.meshgrid(*[share] * n_params, indexing="ij"):
             weights = weights * part.ravel()
         z = mode.z + y @ np.linalg.cholesky(mode.covariance).T
-        super().__init__(mode.log_mass, z, weights, posterior.value_at(z), np.inf)
+        super().__init__(mode.log_mass, z, weights, posterior.value_at(z), 1.0)
         self._at = mode
 
     def cells(self) -> Cells:
@@ -265,7 +275,7 @@ def _by_grid(posterior: LogisticPosterior, mode: Mode, spacing: float) -> Condit
     # When the spacing halves the error is squared, or better; beyond an end lies less than half of
     # what lies on its line.
     error = TRUST if coarse > COARSE else max(10 * coarse**2, ends.max() / 2)
-    return GridConditional(grid, density, posterior, float(error))
+    return GridConditional(grid, density, posterior, float(error), coarse)
 
 
 def _mean_and_sd(density: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

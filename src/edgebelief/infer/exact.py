@@ -11,7 +11,6 @@ until the estimated error is below a tolerance; the inner integral has its own (
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
@@ -23,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from ..cores import n_cores
 from ..data.dataset import GraphDataset
 from .cubature import Sketch, integrate, sketch
 from .family import Family, Interpolant, Node
@@ -47,7 +47,7 @@ HIDDEN = 15.0
 NEAR = 12.0
 # No interval holds more than this share at the end, so that the nodes are a rule for predictions.
 LARGEST_SHARE = 0.15
-MOST_NODES = 600
+MOST_NODES = 400
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class _Slices:
         self._posteriors: dict[float, LogisticPosterior] = {}
 
     def __enter__(self) -> _Slices:
-        self._pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+        self._pool = ThreadPoolExecutor(n_cores())
         return self
 
     def __exit__(self, *_: Any) -> None:
@@ -309,8 +309,9 @@ def _scan(slices: _Slices) -> list[Node]:
     log = np.log(marginal.value_at(fine))
     n = max(int(np.ceil((log[-1] - log[0]) / COARSE_STEP)), 8)
     z = np.interp(np.linspace(log[0], log[-1], n + 1), log, fine)
-    if np.ptp(z) > 0:  # a loguniform's ends are crowded in log theta: look there in z too
-        z = np.unique(np.concatenate([z, np.linspace(low, high, 9)]))
+    # A loguniform's ends are crowded in log theta: look there in z too.
+    z = np.sort(np.concatenate([z, np.linspace(low, high, 9)]))
+    z = z[np.diff(z, prepend=-np.inf) > 1e-3 * (high - low)]
     nodes = slices.nodes(z[:1], [], rough=True)  # alone: it compiles
     nodes += slices.nodes(z[1:], nodes, rough=True)
     while True:

@@ -99,24 +99,26 @@ class Interpolant:
         first, second = np.split(values, 2, axis=1)
         spread = np.abs(second - 2 * mean * first + mean**2)
         parts = self.mass[:, None] * np.concatenate([np.ones((len(spread), 1)), spread], 1)
-        return (parts.reshape(-1, FINE, parts.shape[1]).sum(1) / parts.sum(0)).max(1)
+        parts = np.nan_to_num(parts.reshape(-1, FINE, parts.shape[1]).sum(1), posinf=1e300)
+        return (parts / np.maximum(parts.sum(0), 1e-300)).max(1)
 
     def surprise(self, node: Node) -> float:
-        """How far a new node is from what was expected there: of g, and of means and sds in sd."""
+        """How far a new node is from what was expected there, as a share of its interval's part.
+
+        Of g; and of the conditional means and second moments, relative to the posterior sd or to
+        the spread that the interval itself contributes, whichever is larger (as in `importance`).
+        """
         at = np.array([node.z])
+        off = abs(node.g - float(self.g(at)[0]))
         if isinstance(node.conditional, Sketch):  # whose moments are not worth comparing
-            return abs(node.g - float(self.g(at)[0]))
-        expected_mean, expected_square = np.split(self._moments(at)[0], 2)
-        mean, square = np.split(node.conditional.moments, 2)
-        sd = self.moments[1][1:]
-        return float(
-            max(
-                abs(node.g - self.g(at)[0]),
-                (np.abs(mean - expected_mean) / sd).max(),
-                (np.abs(square - expected_square - 2 * mean * (mean - expected_mean)) / sd**2).max()
-                / 2,
-            )
-        )
+            return off
+        centre, sd = (x[1:] for x in self.moments)
+        expected_mean, expected = _spread(self._moments(at)[0], centre)
+        mean, spread = _spread(node.conditional.moments, centre)
+        size = np.maximum(spread, sd**2)
+        means = np.abs(mean - expected_mean) / np.sqrt(size)
+        squares = np.abs(spread - expected) / size / 2
+        return float(max(off, means.max(), squares.max()))
 
     def weights(self) -> Float[np.ndarray, " nodes"]:
         """A share for each node: a positive rule for smooth functions of theta.
@@ -236,6 +238,12 @@ class Family:
         kernel = np.hanning(2 * width + 1)[1:-1]
         ones = np.convolve(np.ones_like(height), kernel, "same")
         return middle, np.convolve(height, kernel, "same") / ones
+
+
+def _spread(moments: np.ndarray, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """From first and second moments to the first, and the second around `centre`."""
+    mean, square = np.split(moments, 2)
+    return mean, np.abs(square - 2 * centre * mean + centre**2)
 
 
 def _bessel(z: np.ndarray, y: np.ndarray) -> CubicHermiteSpline:

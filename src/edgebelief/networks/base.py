@@ -16,8 +16,12 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from ..convex.iterations import State
-from ..edges import Incidence, Support
+from ..edges import Incidence, Square, Support
 from ..validate import complete_support, is_one_graph
+
+# Graphs are put side by side while an edge array of theirs has at most so many entries (half a
+# megabyte in double precision), and if there are several.
+CACHED, SEVERAL = 60_000, 8
 
 
 class Network(eqx.Module):
@@ -96,7 +100,11 @@ class Network(eqx.Module):
             )
         params = jax.tree.map(lambda p: jnp.asarray(p, e.dtype), params)
         flat = e.reshape(-1, e.shape[-1])
-        states = jax.vmap(lambda one: self._one_graph(params, one, support))(flat)
+        together = _together(flat.shape[0], support)
+        if self.depth is None or together < 2:
+            states = jax.vmap(lambda one: self._one_graph(params, one, support))(flat)
+        else:
+            states = self._side_by_side(params, flat, support, together)
         return jax.tree.map(lambda x: x.reshape(*e.shape[:-1], x.shape[-1]), states)
 
     def with_tangents(
@@ -133,15 +141,45 @@ class Network(eqx.Module):
     def _one_graph(self, params: Any, e: Float[Array, " edges"], support: Support) -> State:
         if self.depth is None:
             return self.converged(params, e, support)
-        inner, e_inner = support.inner, support.to_inner(e)
+        a, lam = self._layers(params, support.to_inner(e), support.inner)
+        return State(support.from_inner(a), lam)
+
+    def _layers(self, params: Any, e: Array, inner: Incidence) -> State:
+        """The one scan."""
 
         def layer(carry: Any, _: None) -> tuple[Any, None]:
-            return self.step(params, carry, e_inner, inner), None
+            return self.step(params, carry, e, inner), None
 
-        first = self.init(params, e_inner, inner)
-        last, _ = lax.scan(layer, first, None, length=self.depth)
-        a, lam = self.read(params, last)
-        return State(support.from_inner(a), lam)
+        last, _ = lax.scan(layer, self.init(params, e, inner), None, length=self.depth)
+        return self.read(params, last)
+
+    def _side_by_side(
+        self, params: Any, e: Float[Array, "graphs edges"], support: Support, together: int
+    ) -> State:
+        """The same, with so many graphs at a time in one array of the inner layout, graphs last."""
+        n_graphs, parts = e.shape[0], -(-e.shape[0] // together)
+        together = -(-n_graphs // parts)
+        filled = jnp.concatenate(
+            [e, jnp.broadcast_to(e[:1], (parts * together - n_graphs, *e.shape[1:]))]
+        )
+
+        def part(some: Float[Array, "together edges"]) -> State:
+            inner = jax.vmap(support.to_inner, out_axes=-1)(some)
+            a, lam = self._layers(params, inner, support.inner)
+            return State(jax.vmap(support.from_inner, in_axes=-1)(a), lam.T)
+
+        if parts == 1:
+            return part(filled)
+        states = lax.map(part, filled.reshape(parts, together, -1))
+        return jax.tree.map(lambda x: x.reshape(-1, x.shape[-1])[:n_graphs], states)
+
+
+def _together(n_graphs: int, support: Support) -> int:
+    """How many graphs to put side by side: as many as stay in the processor's cache, if several."""
+    if not isinstance(support.inner, Square):
+        return 1
+    room = CACHED // support.n_nodes**2
+    return min(room, n_graphs) if min(room, n_graphs) >= SEVERAL else 1
 
 
 def _as_float_array(e: Any) -> Array:

@@ -54,7 +54,7 @@ class DPG(Network):
     stable = True
 
     def init(self, params, e, support):
-        return State(jnp.full_like(e, self.a0), jnp.full(support.n_nodes, self.lam0, e.dtype))
+        return State(jnp.full_like(e, self.a0), support.full_nodes(e, self.lam0))
 
     def step(self, params, carry, e, support):
         return dpg_step(carry, e, params.theta, support)

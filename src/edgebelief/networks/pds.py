@@ -50,7 +50,7 @@ class PDS(Network):
     stable = False
 
     def init(self, params, e, support):
-        return PDSState(jnp.zeros_like(e), jnp.zeros(support.n_nodes, e.dtype))
+        return PDSState(jnp.zeros_like(e), support.full_nodes(e, 0.0))
 
     def step(self, params, carry, e, support):
         return pds_step(carry, e, params.alpha, params.beta, self.gamma, support)

@@ -1,0 +1,20 @@
+"""Displays: objects that hold what is to be drawn; `.plot()` draws it, and shows nothing."""
+
+from .check import CheckDisplay
+from .edges import EdgesDisplay
+from .graph import GraphDisplay
+from .marginals import MarginalsDisplay
+from .reliability import ReliabilityDisplay
+from .sweep import SweepDisplay
+from .trace import PairDisplay, TraceDisplay
+
+__all__ = [
+    "CheckDisplay",
+    "EdgesDisplay",
+    "GraphDisplay",
+    "MarginalsDisplay",
+    "PairDisplay",
+    "ReliabilityDisplay",
+    "SweepDisplay",
+    "TraceDisplay",
+]

@@ -1,0 +1,130 @@
+"""One graph, drawn: each edge as firm as the belief in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from jaxtyping import Float
+
+from ..belief.predict import EdgeBelief
+from ..data.dataset import GraphRecord
+from .style import BLUE, INK, ORANGE, PALE, axes_for
+
+# Up to so many nodes their names can be read beside them.
+NAMED = 40
+
+
+@dataclass(frozen=True)
+class GraphDisplay:
+    """Edges as wide and as firm as the belief in them, coloured by whether the labels agree.
+
+    Parameters
+    ----------
+    record : GraphRecord
+        A graph of a data set, ``data[0]``.
+    belief : EdgeBelief
+        Of the same graph, ``predict(posterior, data)[0]``.
+    least : float
+        Edges believed in less are not drawn, unless a label says that they are there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgebelief.belief import EdgeBelief
+    >>> from edgebelief.data import GraphDataset
+    >>> from edgebelief.plots import GraphDisplay
+    >>> data = GraphDataset([[1.0, 2.0, 3.0]], [[1, 0, np.nan]], [["ada", "bob", "cy"]])
+    >>> mean, none = np.array([0.9, 0.4, 0.7]), np.zeros(3)
+    >>> total = np.sqrt(mean * (1 - mean))
+    >>> display = GraphDisplay(data[0], EdgeBelief(mean, total, none, total))
+    >>> display.graph.edges["bob", "cy"]
+    {'belief': 0.7, 'kind': 'believed, no label'}
+    >>> axis = display.plot()
+    """
+
+    record: GraphRecord
+    belief: EdgeBelief
+    least: float = 0.1
+
+    @cached_property
+    def graph(self) -> nx.Graph:
+        """The drawn edges as a NetworkX graph: their belief, and their kind (see the legend)."""
+        graph = nx.Graph()
+        graph.add_nodes_from(self.record.names)
+        rows, cols = self.record.support.endpoints
+        mean, names = np.asarray(self.belief.mean, float), self.record.names
+        for k in map(int, np.flatnonzero((mean >= self.least) | (self.record.a > 0))):
+            graph.add_edge(
+                names[rows[k]], names[cols[k]], belief=float(mean[k]), kind=self._kind(k)
+            )
+        return graph
+
+    def _kind(self, k: int) -> str:
+        if not self.record.known[k]:
+            return "believed, no label"
+        if self.record.a[k] == 0:
+            return "believed, labelled no edge"
+        return "believed, labelled edge" if self.belief.mean[k] >= self.least else "missed"
+
+    @cached_property
+    def positions(self) -> dict[str, Float[np.ndarray, " 2"]]:
+        """Where the nodes are drawn: near each other where an edge is firmly believed in."""
+        if len(self.record.names) > 100:  # where the better layout is slow
+            return nx.spring_layout(self.graph, weight="belief", seed=0, iterations=100)
+        return nx.kamada_kawai_layout(self._lengths(), weight="length")
+
+    def _lengths(self) -> nx.Graph:
+        """All pairs, 1/belief long and at most 5: so no part of the graph is lost to sight."""
+        names, (rows, cols) = self.record.names, self.record.support.endpoints
+        lengths = 1 / np.maximum(np.asarray(self.belief.mean, float), 1 / 5)
+        graph = nx.Graph()
+        graph.add_nodes_from(names)
+        graph.add_weighted_edges_from(
+            ((names[i], names[j], x) for i, j, x in zip(rows, cols, lengths, strict=True)), "length"
+        )
+        return graph
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw on `ax` (a new one by default); returns it."""
+        (axis,) = axes_for(ax, 1, 1, (7, 6.4))
+        graph, positions = self.graph, self.positions
+        widest = 3 * min(1.0, np.sqrt(200 / max(graph.number_of_edges(), 1)))
+        for kind, color, style in (
+            ("missed", PALE, (0, (2, 2))),
+            ("believed, no label", INK, "solid"),
+            ("believed, labelled edge", BLUE, "solid"),
+            ("believed, labelled no edge", ORANGE, "solid"),
+        ):
+            drawn = [(i, j, d["belief"]) for i, j, d in graph.edges(data=True) if d["kind"] == kind]
+            if not drawn:
+                continue
+            firm = np.array([belief for _, _, belief in drawn])
+            if kind == "missed":
+                firm = np.full(firm.size, 0.5)
+            nx.draw_networkx_edges(
+                graph, positions, ax=axis, edgelist=[(i, j) for i, j, _ in drawn],
+                width=(0.4 + widest * firm).tolist(), alpha=(0.15 + 0.85 * firm).tolist(),
+                edge_color=color, style=style,
+            )  # fmt: skip
+            axis.plot([], [], color=color, lw=2.5, ls=style, label=f"{kind} ({len(drawn)})")
+        longest = max(map(len, self.record.names))
+        named = len(self.record.names) <= NAMED
+        size = 60 if not named or longest > 6 else 110 + 80 * longest  # names of 6 fit a node
+        nx.draw_networkx_nodes(
+            graph, positions, ax=axis, node_size=size, node_color="white",
+            edgecolors=INK, linewidths=1.0,
+        )  # fmt: skip
+        if named:
+            away = 0.05 * np.ptp([y for _, y in positions.values()]) if longest > 6 else 0.0
+            nx.draw_networkx_labels(
+                graph, {node: (x, y + away) for node, (x, y) in positions.items()}, ax=axis,
+                font_size=8, font_color=INK,
+                bbox={"color": "white", "alpha": 0.75, "pad": 0.4} if longest > 6 else None,
+            )  # fmt: skip
+        axis.set_axis_off()
+        axis.legend(loc="upper center", bbox_to_anchor=(0.5, 0.02), ncols=2, frameon=False)
+        return axis

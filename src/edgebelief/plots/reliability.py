@@ -1,0 +1,109 @@
+"""Whether belief means what it says: confidence against accuracy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import binom
+
+from .style import BLUE, INK, PALE, RED, axes_for, tidy
+
+
+@dataclass(frozen=True)
+class ReliabilityDisplay:
+    """Accuracy against confidence, bin by bin, with the number of edges in each.
+
+    The bar behind a point is where accuracy falls with probability `level` if belief means what it
+    says (binomial); a point outside is red. The bars take edges as independent, and those of one
+    graph are not quite: with few graphs a few points may stray.
+
+    Parameters
+    ----------
+    confidence, accuracy, count : array_like, one entry per bin
+        Mean confidence, share of edges called right, number of edges; NaN in empty bins.
+    edges : array_like, one more entry
+        The ends of the bins.
+    level : float
+
+    Examples
+    --------
+    >>> from edgebelief.plots import ReliabilityDisplay
+    >>> display = ReliabilityDisplay([0.6, 0.9], [0.5, 0.91], [40, 2000], [0.5, 0.75, 1.0])
+    >>> low, high = display.band
+    >>> bool(low[0] < 0.5 < high[0])
+    True
+    >>> reliability, counts = display.plot()
+    """
+
+    confidence: Float[np.ndarray, " bins"]
+    accuracy: Float[np.ndarray, " bins"]
+    count: Float[np.ndarray, " bins"]
+    edges: Float[np.ndarray, " ends"]
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        for name in ("confidence", "accuracy", "count", "edges"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), float))
+        sizes = [self.confidence.size, self.accuracy.size, self.count.size, self.edges.size - 1]
+        if len(set(sizes)) != 1:
+            raise ValueError(f"confidence, accuracy, count and bins must be as many; got {sizes}.")
+
+    @classmethod
+    def of(cls, curve: Any, level: float = 0.95) -> ReliabilityDisplay:
+        """Of what `edgebelief.belief.calibration_curve` returns."""
+        return cls(curve.confidence, curve.accuracy, curve.count, curve.edges, level)
+
+    @property
+    def band(self) -> tuple[Float[np.ndarray, " bins"], Float[np.ndarray, " bins"]]:
+        """Between which accuracies perfect calibration falls; NaN in empty bins."""
+        live = self.count > 0
+        count, confidence = np.where(live, self.count, 1), np.where(live, self.confidence, 0.5)
+        ends = binom.interval(self.level, count, np.clip(confidence, 0, 1))
+        low, high = (np.where(live, end / count, np.nan) for end in ends)
+        return low, high
+
+    @property
+    def outside(self) -> np.ndarray:
+        """Which bins' accuracy is not within the band."""
+        low, high = self.band
+        rounding = 1e-9
+        return (self.accuracy < low - rounding) | (self.accuracy > high + rounding)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw on two axes, the diagram and the counts (new ones by default); returns them."""
+        axes = axes_for(axes, 2, 1, (5.4, 6), sharex=True, height_ratios=[3, 1])
+        diagram, counts = axes
+        diagram.use_sticky_edges = False  # else the lowest bar stands on the axis
+        live, width = self.count > 0, np.diff(self.edges)
+        middle, (low, high) = self.edges[:-1] + width / 2, self.band
+        # Bars of at least a line's thickness: with many edges they are thinner than that.
+        diagram.bar(
+            middle[live], (high - low)[live], 0.86 * width[live], low[live],
+            color=PALE, edgecolor=PALE, lw=1.5,
+            label=f"{100 * self.level:g} % if belief is calibrated",
+        )  # fmt: skip
+        ends = [self.edges[0], self.edges[-1]]
+        diagram.plot(ends, ends, color=INK, lw=1, ls="--")
+        for mask, color, marker, label in (
+            (live & ~self.outside, BLUE, "o", "accuracy"),
+            (live & self.outside, RED, "D", "outside"),
+        ):
+            if mask.any():
+                diagram.plot(
+                    self.confidence[mask], self.accuracy[mask], marker, color=color,
+                    markersize=7, markeredgecolor="white", label=label, zorder=3,
+                )  # fmt: skip
+        diagram.set_ylabel("share called right")
+        diagram.legend(loc="upper left", framealpha=0.9)
+        counts.bar(middle[live], self.count[live], 0.86 * width[live], color=BLUE)
+        counts.set_yscale("log")
+        counts.set_ylim(bottom=0.7)
+        counts.set_ylabel("edges")
+        counts.set_xlabel("confidence")
+        for axis in axes:
+            axis.set_xlim(self.edges[0] - 0.01, self.edges[-1] + 0.01)
+            tidy(axis)
+        return axes

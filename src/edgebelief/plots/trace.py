@@ -1,0 +1,152 @@
+"""Draws of the parameters, one after the other and in pairs.
+
+From an ArviZ DataTree, drawn here: arviz-plots 0.8 works neither with xarray 2026 (its trace plots
+fail) nor with Matplotlib 3.11 (its import fails; github.com/arviz-devs/arviz-plots/issues/500).
+Newer versions of it take the same tree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from ..data.dataset import GraphDataset
+from ..infer.posterior import Posterior
+from .style import BLUE, RED, SERIES, axes_for, tidy
+
+
+@dataclass(frozen=True)
+class _Draws:
+    """What both displays hold: a tree, and from it draws by chain."""
+
+    tree: Any
+
+    @property
+    def draws(self) -> dict[str, Float[np.ndarray, "chains draws"]]:
+        """By parameter; a parameter with several entries has a name for each."""
+        found = {}
+        for name, variable in self.tree["posterior"].data_vars.items():
+            values = variable.transpose("chain", "draw", ...).values
+            for place in np.ndindex(values.shape[2:]):
+                entry = f"{name}[{','.join(map(str, place))}]" if place else str(name)
+                found[entry] = values[(slice(None), slice(None), *place)]
+        return found
+
+    @property
+    def diverging(self) -> Bool[np.ndarray, "chains draws"]:
+        """Which draws ended in a divergence; none where that was not recorded."""
+        shape = next(iter(self.draws.values())).shape
+        if "sample_stats" in self.tree.children and "diverging" in self.tree["sample_stats"]:
+            stats = self.tree["sample_stats"]["diverging"]
+            return stats.transpose("chain", "draw").values.astype(bool)
+        return np.zeros(shape, bool)
+
+
+@dataclass(frozen=True)
+class TraceDisplay(_Draws):
+    """Each parameter's draws: their distribution, and the order in which they were made.
+
+    A colour is a chain; divergences are marked below. What to look for: chains that agree, and no
+    drift. Draws of `Exact` are independent, so there is nothing to find in theirs.
+
+    Parameters
+    ----------
+    tree : DataTree
+        What ``posterior.to_arviz(data)`` returns, or any with a group `posterior`.
+
+    Examples
+    --------
+    >>> import arviz_base, numpy as np
+    >>> from edgebelief.plots import TraceDisplay
+    >>> draws = np.random.default_rng(0).normal(size=(2, 100))
+    >>> tree = arviz_base.from_dict({"posterior": {"theta": draws}})
+    >>> distribution, trace = TraceDisplay(tree).plot()
+    """
+
+    @classmethod
+    def of(cls, posterior: Posterior, data: GraphDataset) -> TraceDisplay:
+        """From a posterior and the data it was fitted to."""
+        return cls(posterior.to_arviz(data))
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw on two axes per parameter, row by row (new ones by default); returns them."""
+        n = len(self.draws)
+        axes = axes_for(axes, n, 2, (11, 0.6 + 1.9 * n), width_ratios=[1, 2])
+        for (name, values), left, right in zip(
+            self.draws.items(), axes[::2], axes[1::2], strict=True
+        ):
+            bins = np.histogram_bin_edges(values, 40)
+            for chain, color in zip(values, _colors(len(values)), strict=True):
+                left.hist(chain, bins, histtype="step", density=True, color=color, lw=1.6)
+                right.plot(chain, color=color, lw=0.6, alpha=0.8)
+            where = np.nonzero(self.diverging)[1]
+            if where.size:
+                right.plot(where, np.full(where.size, values.min()), "|", color=RED, ms=10)
+            right.set_xlim(0, values.shape[1])
+            right.set_ylabel(name)
+            left.set_xlabel(name)
+            left.set_yticks([])
+            tidy(left)
+            tidy(right)
+        axes[-1].set_xlabel("draw")
+        return axes
+
+
+@dataclass(frozen=True)
+class PairDisplay(_Draws):
+    """Draws of each pair of parameters: how they trade off against each other.
+
+    Parameters
+    ----------
+    tree : DataTree
+        What ``posterior.to_arviz(data)`` returns, or any with a group `posterior`.
+
+    Examples
+    --------
+    >>> import arviz_base, numpy as np
+    >>> from edgebelief.plots import PairDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> draws = {"theta": rng.normal(size=(2, 100)), "b": rng.normal(size=(2, 100))}
+    >>> axes = PairDisplay(arviz_base.from_dict({"posterior": draws})).plot()
+    """
+
+    @classmethod
+    def of(cls, posterior: Posterior, data: GraphDataset) -> PairDisplay:
+        """From a posterior and the data it was fitted to."""
+        return cls(posterior.to_arviz(data))
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw on a square of axes, a row and a column per parameter; returns them, flat."""
+        names, values = list(self.draws), [v.ravel() for v in self.draws.values()]
+        diverging, n = self.diverging.ravel(), len(names)
+        axes = axes_for(axes, n, n, (1 + 2.3 * n, 1 + 2.1 * n), sharex="col")
+        for place, axis in enumerate(axes):
+            row, column = divmod(place, n)
+            if column > row:
+                axis.set_axis_off()
+                continue
+            tidy(axis)
+            if column == row:
+                axis.hist(values[row], 40, color=BLUE, alpha=0.85)
+                axis.set_yticks([])
+                axis.set_title(names[row])
+            else:
+                for mask, color in ((~diverging, BLUE), (diverging, RED)):
+                    axis.plot(
+                        values[column][mask], values[row][mask], ".",
+                        color=color, ms=4, alpha=0.35, mew=0,
+                    )  # fmt: skip
+                if column == 0:
+                    axis.set_ylabel(names[row])
+                else:
+                    axis.tick_params(labelleft=False)
+            if row == n - 1:
+                axis.set_xlabel(names[column])
+        return axes
+
+
+def _colors(n: int) -> list[str]:
+    return [SERIES[k % len(SERIES)] for k in range(n)]

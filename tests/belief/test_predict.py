@@ -1,0 +1,139 @@
+import jax
+import numpy as np
+import pytest
+from scipy.special import expit, logsumexp
+
+from edgebelief.belief import BeliefWarning, predict, sample_graphs
+from edgebelief.data import ErdosRenyi, GraphDataset, RandomGeometric
+from edgebelief.infer import EdgeModel, Exact, Fingerprint, Posterior, Verdict
+from edgebelief.networks import DPG, DPGParams
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Two sizes; some labels unknown, one graph without."""
+    small = GraphDataset.sample(0, ErdosRenyi(0.4), 3, 6)
+    large = GraphDataset.sample(1, ErdosRenyi(0.4), 2, 8)
+    hidden = np.where(np.arange(15) % 4 == 0, np.nan, small[1].a)
+    return GraphDataset(
+        [small[0].e, large[0].e, small[1].e, large[1].e],
+        [small[0].a, large[0].a, hidden, None],
+        n_signals=np.inf,
+    )
+
+
+@pytest.fixture(scope="module")
+def model():
+    return EdgeModel(DPG(depth=10))
+
+
+@pytest.fixture(scope="module")
+def draws(model, data):
+    """Seven weighted draws by hand; theta repeats, so that groups have several sizes."""
+    rng = np.random.default_rng(0)
+    weights = rng.dirichlet(np.ones(7))
+    params = {
+        "theta": np.array([0.1, 0.2, 0.1, 0.1, 0.3, 0.2, 0.4]),
+        "delta": rng.uniform(10, 60, 7),
+        "b": rng.uniform(1, 5, 7),
+    }
+    return Posterior(
+        model=model,
+        params=params,
+        weights=weights,
+        engine="by hand",
+        settings={},
+        fingerprint=Fingerprint.of(data),
+        verdict=Verdict(),
+    )
+
+
+def by_hand(posterior, record):
+    """p of each draw and edge, from the definition, in float64."""
+    p = []
+    for theta, delta, b in zip(*posterior.params.values(), strict=True):
+        with jax.enable_x64(True):
+            a = np.asarray(DPG(depth=10)(DPGParams(theta), record.e).a)
+        p.append(expit(delta * a - b))
+    return np.array(p)
+
+
+def test_moments_are_those_of_the_weighted_draws(draws, data):
+    predictions = predict(draws, data)
+    for record, belief, score in zip(data, predictions, predictions.log_scores, strict=True):
+        p = by_hand(draws, record)
+        mean = draws.weights @ p
+        epistemic = np.sqrt(draws.weights @ (p - mean) ** 2)
+        np.testing.assert_allclose(belief.mean, mean, atol=2e-6)
+        np.testing.assert_allclose(belief.epistemic_sd, epistemic, atol=2e-5)
+        np.testing.assert_allclose(belief.total_sd, np.sqrt(mean * (1 - mean)), atol=1e-5)
+        np.testing.assert_allclose(
+            belief.aleatoric_sd, np.sqrt(draws.weights @ (p * (1 - p))), atol=2e-5
+        )
+        right = np.where(record.a == 1, np.log(p), np.log1p(-p))[:, record.known].sum(1)
+        assert score == pytest.approx(logsumexp(right, b=draws.weights), abs=1e-4)
+
+
+def test_little_memory_gives_the_same_answer(draws, data):
+    plenty, little = predict(draws, data), predict(draws, data, memory=1)
+    for one, other in zip(plenty, little, strict=True):
+        for x, y in zip(one, other, strict=True):
+            np.testing.assert_allclose(x, y, atol=1e-6)
+    np.testing.assert_allclose(plenty.log_scores, little.log_scores, atol=1e-5)
+
+
+def test_one_graph_may_come_as_a_matrix(draws, data):
+    matrix = predict(draws, data[0].distance_matrix())
+    np.testing.assert_array_equal(matrix[0].mean, predict(draws, data[:1])[0].mean)
+
+
+def test_sampled_graphs_have_the_predictive_moments(draws, data):
+    """Edges share their draw: the covariance between edges is that of p."""
+    n = 20_000
+    (graphs,) = sample_graphs(0, draws, data[:1], n=n)
+    p = by_hand(draws, data[0])
+    mean = draws.weights @ p
+    error = np.sqrt(mean * (1 - mean) / n)
+    assert (np.abs(graphs.mean(0) - mean) < 5 * error + 1e-3).all()
+    covariance = np.cov(graphs.T)
+    expected = np.einsum("m,mi,mj->ij", draws.weights, p - mean, p - mean)
+    off = ~np.eye(len(mean), dtype=bool)
+    assert np.abs(covariance - expected)[off].max() < 0.015
+    assert np.abs(expected)[off].max() > 0.03  # or the line above would say nothing
+
+
+def test_another_scale_is_warned_about(draws, data):
+    larger = GraphDataset([record.e * 100 for record in data])
+    with pytest.warns(BeliefWarning, match=r"100 times those that were fitted"):
+        predict(draws, larger)
+
+
+def test_another_number_of_signals_is_warned_about(draws):
+    noisy = GraphDataset.sample(0, ErdosRenyi(0.4), 2, 6, n_signals=20)
+    with pytest.warns(BeliefWarning, match="20 signals a graph, the fitted from inf"):
+        predict(draws, noisy)
+
+
+def test_exact_nodes_predict_like_many_draws():
+    """A few hundred nodes against 20,000 independent draws, each pushed through the network."""
+    train = GraphDataset.sample(0, RandomGeometric(0.5), 4, 8, n_signals=60)
+    posterior = Exact().run(0, EdgeModel(DPG(depth=10)), train)
+    belief = predict(posterior, train[:1])[0]
+    n = 20_000
+    drawn = posterior.draws(1, n)
+    many = Posterior(
+        model=posterior.model,
+        params=drawn,
+        weights=np.full(n, 1 / n),
+        engine="draws",
+        settings={},
+        fingerprint=posterior.fingerprint,
+        verdict=posterior.verdict,
+    )
+    reference = predict(many, train[:1])[0]
+    np.testing.assert_allclose(
+        belief.mean, reference.mean, atol=5 * reference.epistemic_sd.max() / np.sqrt(n) + 1e-3
+    )
+    np.testing.assert_allclose(
+        belief.epistemic_sd, reference.epistemic_sd, atol=0.03 * reference.epistemic_sd.max()
+    )
