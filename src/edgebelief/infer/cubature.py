@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.interpolate import RectBivariateSpline
+from scipy.interpolate import Akima1DInterpolator
 
 from .logistic import LogisticPosterior, Mode
 
@@ -28,6 +28,8 @@ SPACING, HALF_WIDTH, GROWTH = 0.75, 6, 4
 TRUST, COARSE = 0.003, 0.02
 # The grid grows while more than this of the mass, or of a second moment, lies on its last line.
 END = 1e-3
+# Lower densities than this share of the highest are not told apart between grid points.
+FLOOR = 1e-20
 # A second mode matters when it is less than this below the first.
 APART = 14.0
 # Outside |z|^2/2 = DEPTH - f_max nothing matters, not even for second moments.
@@ -140,14 +142,16 @@ class GridConditional(Conditional):
     def cells(self) -> Cells:
         """The density on a grid four times as fine.
 
-        What is interpolated, linearly, is the logarithm of its ratio to the Gaussian at the mode:
-        smooth where the posterior is Gaussian, and no overshoot where it is not.
+        What is interpolated is the logarithm of its ratio to the Gaussian at the mode, which is
+        smooth where the posterior is like one; by a cubic that does not overshoot (Akima's,
+        modified) where it is not.
         """
         grid, fine = self._grid, 4
         lines = [np.linspace(line[0], line[-1], (len(line) - 1) * fine + 1) for line in grid.lines]
         coarse, mesh = (np.stack(np.meshgrid(*x, indexing="ij"), -1) for x in (grid.lines, lines))
-        ratio = np.log(np.maximum(self._density, 1e-300)) + (coarse**2).sum(-1) / 2
-        values = RectBivariateSpline(*grid.lines, ratio, kx=1, ky=1)(*lines)
+        values = np.log(np.maximum(self._density, FLOOR)) + (coarse**2).sum(-1) / 2
+        for axis, (line, finer) in enumerate(zip(grid.lines, lines, strict=True)):
+            values = Akima1DInterpolator(line, values, axis=axis, method="makima")(finer)
         values -= (mesh**2).sum(-1) / 2
         mesh = mesh.reshape(-1, grid.n_params)
         mass = np.exp(values - values.max()).ravel()

@@ -373,7 +373,7 @@ def _nodes(
     for node, weight in zip(interpolant.nodes, weights, strict=True):
         dead += weight * node.dead
         alike += weight * node.alike
-        if weight < 1e-7:
+        if weight < 1e-9:
             continue
         points, inner = node.conditional.nodes()
         z.append(np.column_stack([np.full(len(points), node.z), points]))

@@ -234,7 +234,7 @@ class Family:
         ends = np.linspace(low, high, 201)
         share = np.searchsorted(values, ends) / len(values)
         middle, height = (ends[1:] + ends[:-1]) / 2, np.diff(share) / np.diff(ends)
-        width = 5  # neighbours are averaged: a part holds some hundred draws
+        width = 9  # neighbours are averaged: a part holds some hundred draws
         kernel = np.hanning(2 * width + 1)[1:-1]
         ones = np.convolve(np.ones_like(height), kernel, "same")
         return middle, np.convolve(height, kernel, "same") / ones

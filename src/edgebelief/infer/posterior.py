@@ -74,7 +74,9 @@ class Posterior:
 
     model: EdgeModel
     params: Mapping[str, Float[np.ndarray, " draws"]]
-    """By name. For `NUTS` chain after chain; for `Exact` the nodes of its rule; one for `MAP`."""
+    """By name. For `NUTS` chain after chain; one for `MAP`. For `Exact` the nodes of its rule: some
+    hundred points to average probabilities over. `summary` and `draws` know more about the tails.
+    """
     weights: Float[np.ndarray, " draws"]
     """They add up to one."""
     engine: str
