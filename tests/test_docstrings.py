@@ -3,11 +3,11 @@ import inspect
 import pytest
 
 import edgebelief
-from edgebelief import convex, data, infer, networks, readouts
+from edgebelief import belief, convex, data, infer, metrics, networks, plots, readouts
 
 PUBLIC = {
     f"{module.__name__}.{name}": getattr(module, name)
-    for module in (edgebelief, convex, data, infer, networks, readouts)
+    for module in (edgebelief, belief, convex, data, infer, metrics, networks, plots, readouts)
     for name in module.__all__
 }
 

@@ -2,10 +2,13 @@
 
 from .exact import Exact
 from .likelihoods import BernoulliEdges
+from .map import MAP
 from .model import EdgeModel
+from .nuts import NUTS
 from .posterior import Fingerprint, Posterior
 from .priors import LogNormal, LogUniform, Marginal, Normal, Prior, lognormal, loguniform, normal
 from .verdict import Finding, InferenceWarning, Verdict
+from .vi import VI
 
 __all__ = [
     "BernoulliEdges",
@@ -16,10 +19,13 @@ __all__ = [
     "InferenceWarning",
     "LogNormal",
     "LogUniform",
+    "MAP",
     "Marginal",
+    "NUTS",
     "Normal",
     "Posterior",
     "Prior",
+    "VI",
     "Verdict",
     "lognormal",
     "loguniform",

@@ -236,13 +236,16 @@ class Sketch(Conditional):
 
 def sketch(posterior: LogisticPosterior, start: np.ndarray | None = None) -> Sketch:
     """Laplace's approximation at the mode uphill from `start`, or from the best of a grid."""
-    start = posterior.starts()[0] if start is None else start
-    return Sketch(posterior, posterior.climb(start))
+    simple = posterior.simplified()
+    near = simple.climb(simple.starts()[0] if start is None else start)
+    return Sketch(posterior, posterior.climb(near.z))
 
 
 def integrate(posterior: LogisticPosterior, start: np.ndarray) -> Conditional:
     """By the grid if it can be trusted, else by cells. `start` is where a mode may be."""
-    best, *others = posterior.modes([start, *posterior.starts()[:4]])
+    simple = posterior.simplified()
+    near = simple.modes([start, *simple.starts()[:4]])
+    best, *others = posterior.modes([mode.z for mode in near])
     rivals = [mode for mode in others if mode.log_mass > best.log_mass - APART]
     if not rivals:
         for spacing in (SPACING, SPACING / 2):

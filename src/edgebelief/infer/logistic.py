@@ -26,8 +26,10 @@ from .priors import Marginal
 
 # Rows and points that are worked on at a time: the block stays in the processor's cache.
 ROWS, POINTS = 256, 512
-# More rows than this are compressed: so many at each end stay, the rest goes into so many bins.
-MANY, ENDS, BINS = 4096, 384, 512
+# Of many rows so many at each end stay as they are, the rest goes into so many bins; and for a first
+# look at where the modes are.
+ENDS, BINS = 384, 512
+FEW_ENDS, FEW_BINS = 32, 96
 
 
 class Labels(NamedTuple):
@@ -58,14 +60,14 @@ class Labels(NamedTuple):
         counts = np.concatenate([weights[~same], [ones, zeros]])
         return cls(rows[counts > 0], counts[counts > 0])
 
-    def compress(self) -> Labels:
+    def compress(self, ends: int = ENDS, bins: int = BINS) -> Labels:
         """Fewer rows with next to the same likelihood, where rows differ in one column only.
 
         Of each label the rows at either end, which decide where a boundary may lie, stay as they
         are; the rest is put in bins, and each bin is two rows with its count, mean and spread. The
         error is of fourth order in the width of a bin: see the test.
         """
-        if len(self.rows) <= MANY:
+        if len(self.rows) <= 4 * (ends + bins):
             return self
         size = np.abs(self.rows)
         varying = np.flatnonzero(np.ptp(size, axis=0) > 0)
@@ -75,7 +77,7 @@ class Labels(NamedTuple):
         fixed = np.delete(self.rows, column, axis=1)
         sign = np.sign(fixed[:, 0]) if fixed.shape[1] else np.sign(self.rows[:, column])
         parts = [
-            _binned(Labels(self.rows[which], self.weights[which]), column)
+            _binned(Labels(self.rows[which], self.weights[which]), column, ends, bins)
             for which in (sign > 0, sign <= 0)
             if which.any()
         ]
@@ -191,6 +193,10 @@ class LogisticPosterior(NamedTuple):
         curvature, axes = np.linalg.eigh(-hessian)
         return Mode(z, value, (axes / np.maximum(curvature, 1.0)) @ axes.T)
 
+    def simplified(self) -> LogisticPosterior:
+        """Nearly the same with a few hundred rows: for a first look at where the modes are."""
+        return self._replace(labels=self.labels.compress(FEW_ENDS, FEW_BINS))
+
     def starts(self) -> Float[np.ndarray, "starts params"]:
         """Where modes may be: the peaks of f on a grid over the prior, the highest first."""
         n_params = len(self.marginals)
@@ -216,23 +222,23 @@ class LogisticPosterior(NamedTuple):
         return sorted(found, key=lambda mode: -mode.log_mass)
 
 
-def _binned(labels: Labels, column: int) -> Labels:
+def _binned(labels: Labels, column: int, n_ends: int, bins: int) -> Labels:
     order = np.argsort(labels.rows[:, column])
     rows, weights = labels.rows[order], labels.weights[order]
-    if len(rows) <= 2 * ENDS + BINS:
+    if len(rows) <= 2 * n_ends + bins:
         return labels
-    inside = slice(ENDS, len(rows) - ENDS)
+    inside = slice(n_ends, len(rows) - n_ends)
     x, w = rows[inside, column], weights[inside]
-    edges = np.linspace(x[0], x[-1], BINS + 1)
-    place = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, BINS - 1)
-    total = np.bincount(place, w, BINS)
+    edges = np.linspace(x[0], x[-1], bins + 1)
+    place = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, bins - 1)
+    total = np.bincount(place, w, bins)
     used = total > 0
-    mean = np.bincount(place, w * x, BINS)[used] / total[used]
-    spread = np.bincount(place, w * (x - mean[np.cumsum(used)[place] - 1]) ** 2, BINS)[used]
+    mean = np.bincount(place, w * x, bins)[used] / total[used]
+    spread = np.bincount(place, w * (x - mean[np.cumsum(used)[place] - 1]) ** 2, bins)[used]
     spread = np.sqrt(spread / total[used])
     pair = np.repeat(rows[:1], 2 * len(mean), axis=0)
     pair[:, column] = np.concatenate([mean - spread, mean + spread])
-    ends = np.r_[0:ENDS, len(rows) - ENDS : len(rows)]
+    ends = np.r_[0:n_ends, len(rows) - n_ends : len(rows)]
     return Labels(
         np.concatenate([rows[ends], pair]),
         np.concatenate([weights[ends], np.tile(total[used] / 2, 2)]),
