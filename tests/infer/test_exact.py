@@ -338,6 +338,7 @@ def test_exact_knows_its_error(name):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_answers_are_those_of_the_oracle(name):
     found, answer = brute(name, 2), ANSWERS[name]._asdict()

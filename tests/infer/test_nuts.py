@@ -7,7 +7,7 @@ from arviz_stats.base import array_stats
 from edgebelief.data import GraphDataset, RandomGeometric
 from edgebelief.infer import EdgeModel, InferenceWarning
 from edgebelief.infer.map import LogDensity, laplace, values_of
-from edgebelief.infer.nuts import NUTS, default_chain_method
+from edgebelief.infer.nuts import NUTS, batches_of
 from edgebelief.networks import DPG
 
 
@@ -74,9 +74,10 @@ def test_draws_lie_chain_after_chain_beside_their_statistics(model, data, found)
 
 
 def test_it_says_how_it_ran(found):
-    assert found.settings["chain_method"] == "sequential"  # one device, a CPU
+    assert sum(found.settings["chains per device"]) == 4
     assert found.settings["n_warmup"] == 150
-    assert default_chain_method(1) == "parallel"
+    assert [batch.size for batch in batches_of(4, "vectorized")] == [4]
+    assert sum(batch.size for batch in batches_of(5, "parallel")) == 5
     figures = found.verdict.figures
     assert figures["R-hat"] <= 1.01
     assert figures["divergences"] == 0

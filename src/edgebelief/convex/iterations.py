@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
+from jax.custom_derivatives import SymbolicZero
 from jax.nn import relu
 from jaxtyping import Array, Float
 
@@ -25,12 +27,36 @@ class State(NamedTuple):
 def positive_root(u: Float[Array, "..."], c: Any) -> Float[Array, "..."]:
     """The positive root x = (sqrt(u^2 + 4c) - u) / (2c) of c x^2 + u x = 1, accurate for any u.
 
-    With q = |u| + sqrt(u^2 + 4c), x = 2/q where u > 0 and q/(2c) elsewhere: each form is free of
-    cancellation on its side. The printed form loses all float32 digits from u = 1e5 on. |u| is
-    written as a `where` so that the derivative at 0 is one-sided rather than undefined.
+    With r = sqrt(u^2 + 4c) and q = |u| + r, x = 2/q where u > 0 and q/(2c) elsewhere: each form is
+    free of cancellation on its side. The printed form loses all float32 digits from u = 1e5 on. The
+    derivative is that of the equation, dx = -(x du + x^2 dc) / r.
     """
-    q = jnp.where(u > 0, u, -u) + jnp.sqrt(u**2 + 4 * c)
-    return jnp.where(u > 0, 2 / q, q / (2 * c))
+    return _root(u, jnp.asarray(c, u.dtype))
+
+
+@jax.custom_jvp
+def _root(u: Array, c: Array) -> Array:
+    return _root_and_width(u, c)[0]
+
+
+def _root_and_width(u: Array, c: Array) -> tuple[Array, Array]:
+    r = jnp.sqrt(u**2 + 4 * c)
+    q = jnp.abs(u) + r
+    return jnp.where(u > 0, 2 / q, q / (2 * c)), r
+
+
+def _root_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
+    x, r = _root_and_width(*primals)
+    du, dc = tangents
+    moved: Any = 0
+    if not isinstance(du, SymbolicZero):
+        moved = moved - (x / r) * du
+    if not isinstance(dc, SymbolicZero):
+        moved = moved - (x**2 / r) * dc
+    return x, jnp.broadcast_to(jnp.asarray(moved, x.dtype), x.shape)
+
+
+_root.defjvp(_root_jvp, symbolic_zeros=True)
 
 
 def dpg_step(state: State, e: Float[Array, " edges"], theta: Any, support: Incidence) -> State:
@@ -49,6 +75,27 @@ def dpg_step(state: State, e: Float[Array, " edges"], theta: Any, support: Incid
     lam = positive_root(u, L)
     a = relu(support.endpoint_sums(lam) / 2 - theta * e)
     return State(a, lam)
+
+
+class DualState(NamedTuple):
+    """Degrees and duals: all of `State` that the next step of DPG needs."""
+
+    d: Float[Array, " nodes"]
+    lam: Float[Array, " nodes"]
+
+
+def dpg_dual_step(
+    state: DualState, e: Float[Array, " edges"], theta: Any, support: Incidence
+) -> DualState:
+    """`dpg_step` with nothing kept on edges:
+
+    lam = (sqrt(u^2 + 4L) - u) / (2L),   u = d - L lam
+    d   = S max(0, S'lam/2 - theta e)
+    """
+    d, lam = state
+    L = support.max_degree
+    lam = positive_root(d - L * lam, L)
+    return DualState(support.positive_degrees(lam, theta, e), lam)
 
 
 class AcceleratedState(NamedTuple):

@@ -26,8 +26,8 @@ from .priors import Marginal
 
 # Rows and points that are worked on at a time: the block stays in the processor's cache.
 ROWS, POINTS = 256, 512
-# Of many rows so many at each end stay as they are, the rest goes into so many bins; and for a first
-# look at where the modes are.
+# Of many rows so many at each end stay as they are, the rest goes into so many bins; fewer of both
+# for a first look at where the modes are.
 ENDS, BINS = 384, 512
 FEW_ENDS, FEW_BINS = 32, 96
 

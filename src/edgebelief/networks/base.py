@@ -53,7 +53,7 @@ class Network(eqx.Module):
         """One layer."""
 
     @abc.abstractmethod
-    def read(self, params: Any, carry: Any) -> State:
+    def read(self, params: Any, carry: Any, e: Float[Array, " edges"], support: Incidence) -> State:
         """The weights and duals in what leaves the last layer."""
 
     @abc.abstractmethod
@@ -125,15 +125,18 @@ class Network(eqx.Module):
         """
         e = _as_float_array(e)
         params = type(params)(*(jnp.asarray(p, e.dtype) for p in params))
+
+        def along(direction: Any) -> tuple[State, State]:
+            return jax.jvp(lambda p: self(p, e, support), (params,), (direction,))
+
+        if len(params) == 1:  # no axis for one direction: it would be carried through every layer
+            state, tangent = along(type(params)(jnp.ones_like(params[0])))
+            return state, type(params)(tangent)
         unit = [
             type(params)(*(jnp.full_like(p, i == j) for j, p in enumerate(params)))
             for i in range(len(params))
         ]
         basis = jax.tree.map(lambda *leaves: jnp.stack(leaves), *unit)
-
-        def along(direction: Any) -> tuple[State, State]:
-            return jax.jvp(lambda p: self(p, e, support), (params,), (direction,))
-
         state, tangents = jax.vmap(along, out_axes=(None, 0))(basis)
         each = (jax.tree.map(lambda x, i=i: x[i], tangents) for i in range(len(params)))
         return state, type(params)(*each)
@@ -151,7 +154,7 @@ class Network(eqx.Module):
             return self.step(params, carry, e, inner), None
 
         last, _ = lax.scan(layer, self.init(params, e, inner), None, length=self.depth)
-        return self.read(params, last)
+        return self.read(params, last, e, inner)
 
     def _side_by_side(
         self, params: Any, e: Float[Array, "graphs edges"], support: Support, together: int

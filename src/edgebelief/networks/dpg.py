@@ -4,9 +4,10 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
+from jax.nn import relu
 
 from ..convex.implicit import converged_state
-from ..convex.iterations import State, dpg_step
+from ..convex.iterations import DualState, State, dpg_dual_step
 from .base import Network
 
 
@@ -38,6 +39,7 @@ class DPG(Network):
     Examples
     --------
     >>> import jax.numpy as jnp
+    from jax.nn import relu
     >>> from edgebelief.networks import DPG, DPGParams
     >>> e = jnp.array([1.0, 9.0, 9.0, 9.0, 9.0, 1.0])  # nodes 0, 1 are near; so are 2, 3
     >>> DPG(depth=200)(DPGParams(theta=1.0), e).a.round(2)
@@ -54,13 +56,16 @@ class DPG(Network):
     stable = True
 
     def init(self, params, e, support):
-        return State(jnp.full_like(e, self.a0), support.full_nodes(e, self.lam0))
+        d = support.degrees(jnp.full_like(e, self.a0))
+        return DualState(d, support.full_nodes(e, self.lam0))
 
     def step(self, params, carry, e, support):
-        return dpg_step(carry, e, params.theta, support)
+        return dpg_dual_step(carry, e, params.theta, support)
 
-    def read(self, params, carry):
-        return carry
+    def read(self, params, carry, e, support):
+        if self.depth == 0:
+            return State(jnp.full_like(e, self.a0), carry.lam)
+        return State(relu(support.endpoint_sums(carry.lam) / 2 - params.theta * e), carry.lam)
 
     def converged(self, params, e, support):
         return converged_state(e, params.theta, support)[0]

@@ -55,7 +55,7 @@ class PDS(Network):
     def step(self, params, carry, e, support):
         return pds_step(carry, e, params.alpha, params.beta, self.gamma, support)
 
-    def read(self, params, carry):
+    def read(self, params, carry, e, support):
         return State(carry.a, -carry.v * to_scaled(*params).theta)
 
     def converged(self, params, e, support):
