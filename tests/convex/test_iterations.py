@@ -3,7 +3,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from edgebelief.convex.iterations import PDSState, State, dpg_step, pds_step, positive_root
+from edgebelief.convex.iterations import (
+    DualState,
+    PDSState,
+    State,
+    dpg_dual_step,
+    dpg_step,
+    pds_step,
+    positive_root,
+)
 from edgebelief.edges import Complete
 from oracles import positive_root as exact_root
 from problems import distances_of_kind
@@ -88,3 +96,36 @@ def test_the_minus_sign_that_the_paper_prints_diverges(rng):
     plus, minus = (np.abs(run_pds(e, 6, sign, steps=3000)[1]).max() for sign in (+1, -1))
     assert plus < 10
     assert minus > 100 * plus
+
+
+@pytest.mark.parametrize("n", [3, 20, 60])
+def test_the_dual_step_is_the_step_with_nothing_on_edges(n, x64, rng):
+    """Unrolled row by row up to 48 nodes, plain beyond; several graphs side by side."""
+    support, theta = Complete(n), jnp.asarray(0.3)
+    e = jnp.asarray(rng.uniform(0.1, 5, (2, support.n_edges)))
+    inner = jnp.stack([support.to_matrix(one) for one in e], -1)
+    a, lam = jnp.full_like(e, 0.5), jnp.full((2, n), 2.0)
+    dual = DualState(jnp.stack([support.degrees(one) for one in a], -1), lam.T)
+    for _ in range(3):
+        both = [dpg_step(State(a[t], lam[t]), e[t], theta, support) for t in range(2)]
+        a, lam = (jnp.stack(x) for x in zip(*both, strict=True))
+        dual = dpg_dual_step(dual, inner, theta, support.inner)
+        np.testing.assert_allclose(dual.lam.T, lam, rtol=1e-12)
+        np.testing.assert_allclose(dual.d.T, [support.degrees(one) for one in a], rtol=1e-12)
+
+
+def test_derivatives_of_the_dual_step_are_those_of_the_plain_one(x64, rng):
+    support = Complete(6)
+    e = jnp.asarray(rng.uniform(0.1, 5, support.n_edges))
+    lam = jnp.asarray(rng.uniform(1, 3, 6))
+
+    def unrolled(lam, theta, e):
+        return support.inner.positive_degrees(lam, theta, support.to_matrix(e))
+
+    def plain(lam, theta, e):
+        return support.degrees(jax.nn.relu(support.endpoint_sums(lam) / 2 - theta * e))
+
+    for jacobian in (jax.jacfwd, jax.jacrev):
+        for k in range(3):
+            got, expected = (jacobian(f, k)(lam, jnp.asarray(0.4), e) for f in (unrolled, plain))
+            np.testing.assert_allclose(got, expected, atol=1e-12)

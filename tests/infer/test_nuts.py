@@ -75,7 +75,8 @@ def test_draws_lie_chain_after_chain_beside_their_statistics(model, data, found)
 
 def test_it_says_how_it_ran(found):
     assert sum(found.settings["chains per device"]) == 4
-    assert found.settings["n_warmup"] == 150
+    assert found.settings["n_warmup"] == 500  # the second run, the first having a finding
+    assert found.settings["target_accept"] == 0.95
     assert [batch.size for batch in batches_of(4, "vectorized")] == [4]
     assert sum(batch.size for batch in batches_of(5, "parallel")) == 5
     figures = found.verdict.figures

@@ -39,7 +39,6 @@ class DPG(Network):
     Examples
     --------
     >>> import jax.numpy as jnp
-    from jax.nn import relu
     >>> from edgebelief.networks import DPG, DPGParams
     >>> e = jnp.array([1.0, 9.0, 9.0, 9.0, 9.0, 1.0])  # nodes 0, 1 are near; so are 2, 3
     >>> DPG(depth=200)(DPGParams(theta=1.0), e).a.round(2)
