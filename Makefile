@@ -35,6 +35,7 @@ bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/solvers.py
 	$(BIN)/python benchmarks/restricted.py
 	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/inference.py
 
 docs: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --editable ".[docs]"

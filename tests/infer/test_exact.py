@@ -557,3 +557,16 @@ def test_no_labels_are_refused():
     data = GraphDataset([record.e for record in CASES["er"].data()])
     with pytest.raises(ValueError, match="label"):
         Exact().run(0, EdgeModel(DPG(depth=5)), data)
+
+
+def test_neighbouring_priors_find_the_same_mode():
+    """Once, at a log sd of 1, two nodes of the scan fell together and a mode was missed."""
+    data = GraphDataset.sample(1, RandomGeometric(radius=0.32), 10, 20, n_signals=500)
+    found = []
+    for log_sd in (0.9, 1.0, 1.1):
+        prior = package_prior("altered").replace(theta=lognormal(0.37, log_sd))
+        found.append(Exact().run(0, EdgeModel(prior=prior), data))
+    evidence = [posterior.log_evidence for posterior in found]
+    theta = [posterior.summary().loc["theta", "mean"] for posterior in found]
+    assert np.ptp(evidence) < 0.2
+    assert np.ptp(theta) < 0.001

@@ -55,6 +55,8 @@ FARTHEST = 40.0
 # Maximum likelihood: a curvature below this says that the parameter could move by thirty standard
 # deviations of the prior at no loss.
 NO_CURVATURE = 1e-3
+# That of a normal twice as wide as the prior.
+LEAST_CURVATURE = 0.25
 # A step that would still be taken, in standard deviations of the posterior, that is no longer small
 # beside the posterior itself.
 STEP_LEFT = 0.1
@@ -336,7 +338,8 @@ def laplace(model: EdgeModel, data: GraphDataset, weights: Any = None) -> Laplac
     peak = highest_peak(0, density, "standard", starts=4)
     with jax.enable_x64(True):
         curvature = _mean_curvature(_objective(density, "standard"), peak.z, peak.curvature)
-    return Laplace(model.parameters, peak.z, np.linalg.inv(curvature))
+    covariance = np.linalg.inv(_within_reach(curvature))
+    return Laplace(model.parameters, peak.z, covariance)
 
 
 class Frame(NamedTuple):
@@ -552,6 +555,13 @@ def _made_positive(second: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     return positive, vectors[:, 0], float(eigenvalues[0])
 
 
+def _within_reach(curvature: np.ndarray) -> np.ndarray:
+    """No wider than twice the prior, where the labels say nothing; and no condition beyond 1e10."""
+    eigenvalues, vectors = np.linalg.eigh(curvature)
+    bounded = np.clip(eigenvalues, LEAST_CURVATURE, 1e10 * LEAST_CURVATURE)
+    return (vectors * bounded) @ vectors.T
+
+
 def _mean_curvature(objective: Objective, z: np.ndarray, curvature: np.ndarray) -> np.ndarray:
     """The mean of minus the second derivative over normal draws x around z, by Stein's lemma:
 
@@ -564,7 +574,7 @@ def _mean_curvature(objective: Objective, z: np.ndarray, curvature: np.ndarray) 
     draws = law.random(half)
     draws = np.concatenate([draws, -draws])
     for _ in range(3):
-        steps = draws @ _scale(curvature).T
+        steps = draws @ _scale(_within_reach(curvature)).T
         gradients = np.stack([objective(z + step)[1] for step in steps])
         second = -np.linalg.solve(steps.T @ steps, steps.T @ gradients)
         curvature, *_ = _made_positive(second)

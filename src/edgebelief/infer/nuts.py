@@ -12,7 +12,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from arviz_stats.base import array_stats
 from jaxtyping import Array, Float
 from numpyro.infer.hmc import hmc
 from tqdm.auto import tqdm
@@ -296,6 +295,8 @@ def _figures(
     model: EdgeModel, z: Float[np.ndarray, "chains draws parameters"], stats: Mapping[str, Any]
 ) -> dict[str, float]:
     """The worst over parameters (and over chains)."""
+    from arviz_stats.base import array_stats  # slow to import
+
     by_parameter = np.moveaxis(z, -1, 0)
     return {
         "R-hat": float(np.max(array_stats.rhat(by_parameter))),

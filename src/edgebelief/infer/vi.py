@@ -13,7 +13,6 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import optax
-from arviz_stats.base import array_stats
 from jaxtyping import Array, Float
 from numpyro.infer import SVI, Trace_ELBO, init_to_value
 from numpyro.infer.autoguide import AutoMultivariateNormal
@@ -113,6 +112,8 @@ class VI:
         log_q = np.asarray(q.log_prob(w), float) - np.linalg.slogdet(frame.scale)[1]
         z = frame.z(np.asarray(w, float))
         log_ratio = _log_densities(density, z) - log_q
+        from arviz_stats.base import array_stats  # slow to import
+
         log_weights, k = array_stats.psislw(-log_ratio)  # ArviZ takes minus the log ratio
         trusted = float(k) <= PARETO_K
         share = _shares(log_weights if trusted else np.zeros(self.n_draws))
