@@ -12,19 +12,6 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {"Solution": "convex", "solve": "convex", "solve_path": "convex", "theta_for": "convex"}
-_MODULES = (
-    "belief",
-    "convex",
-    "data",
-    "edges",
-    "infer",
-    "metrics",
-    "networks",
-    "plots",
-    "readouts",
-)
-
 __all__ = [
     "Solution",
     "belief",
@@ -41,13 +28,16 @@ __all__ = [
     "theta_for",
 ]
 
+# Where the names that are no module live.
+_HOMES = {"Solution": "convex", "solve": "convex", "solve_path": "convex", "theta_for": "convex"}
+
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f".{name}", __name__)
+    if name not in __all__:
+        raise AttributeError(f"module 'edgebelief' has no attribute {name!r}")
     if name in _HOMES:
         return getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    raise AttributeError(f"module 'edgebelief' has no attribute {name!r}")
+    return import_module(f".{name}", __name__)
 
 
 def __dir__() -> list[str]:

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from arviz_stats import loo
-from test_nuts import grid_posterior
+from posteriors import grid_posterior
 
 from edgebelief.data import GraphDataset, RandomGeometric
 from edgebelief.infer import EdgeModel

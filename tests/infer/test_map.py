@@ -2,10 +2,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from posteriors import rescaled
 
 from edgebelief.data import GraphDataset, RandomGeometric
 from edgebelief.infer import EdgeModel, InferenceWarning, Prior, lognormal, loguniform, normal
-from edgebelief.infer.map import MAP, LogDensity, laplace, value_at
+from edgebelief.infer.density import LogDensity
+from edgebelief.infer.map import MAP
+from edgebelief.infer.peaks import laplace
 from edgebelief.networks import DPG, PDS
 
 
@@ -19,14 +22,10 @@ def model():
     return EdgeModel(DPG(depth=10))
 
 
-def rescaled(data, factor):
-    return GraphDataset([factor * record.e for record in data], [record.a for record in data])
-
-
 @pytest.mark.parametrize("marginal", [lognormal(3, 0.5), loguniform(1e-6, 1e6), normal(2, 5)])
-def test_value_at_is_the_marginals_own(marginal, x64):
+def test_marginals_take_jax_arrays(marginal, x64):
     z = np.linspace(-6, 6, 13)
-    np.testing.assert_allclose(value_at(marginal, jnp.asarray(z)), marginal.value_at(z), rtol=1e-12)
+    np.testing.assert_allclose(marginal.value_at(jnp.asarray(z)), marginal.value_at(z), rtol=1e-12)
 
 
 @pytest.mark.parametrize("prior", ["altered", "flat"])

@@ -2,11 +2,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from test_nuts import grid_posterior, rescaled
+from posteriors import grid_posterior, rescaled
 
 from edgebelief.data import GraphDataset, RandomGeometric
 from edgebelief.infer import EdgeModel, InferenceWarning
-from edgebelief.infer.map import LogDensity
+from edgebelief.infer.density import LogDensity
 from edgebelief.infer.vi import VI, _batch
 from edgebelief.networks import DPG
 

@@ -79,7 +79,7 @@ def nll(predictions: Any, data: GraphDataset | None = None) -> Score:
     >>> from edgebelief.metrics import nll
     >>> import numpy as np
     >>> half, data = np.full(3, 0.5), GraphDataset([[1.0, 2.0, 3.0]], [[1, 0, 0]])
-    >>> nll(Predictions(data, [EdgeBelief(half, half, half, half)], np.log([0.125])))
+    >>> nll(Predictions(data, [EdgeBelief.of(half)], np.log([0.125])))
     2.0794415416798357
     """
     found = _labelled(predictions, data)
@@ -100,8 +100,7 @@ def brier(predictions: Any, data: GraphDataset | None = None) -> Score:
     >>> from edgebelief.metrics import brier
     >>> import numpy as np
     >>> p, data = np.array([0.8, 0.1, 0.1]), GraphDataset([[1.0, 2.0, 3.0]], [[1, 0, 0]])
-    >>> doubt = np.full(3, 0.1)
-    >>> round(brier(Predictions(data, [EdgeBelief(p, p, doubt, p)], np.zeros(1))), 3)
+    >>> round(brier(Predictions(data, [EdgeBelief.of(p, 0.1)], np.zeros(1))), 3)
     0.03
     """
     return _over_edges(
@@ -119,7 +118,7 @@ def brier_of_mean(predictions: Any, data: GraphDataset | None = None) -> Score:
     >>> from edgebelief.metrics import brier_of_mean
     >>> import numpy as np
     >>> p, data = np.array([0.8, 0.1, 0.1]), GraphDataset([[1.0, 2.0, 3.0]], [[1, 0, 0]])
-    >>> round(brier_of_mean(Predictions(data, [EdgeBelief(p, p, p, p)], np.zeros(1))), 3)
+    >>> round(brier_of_mean(Predictions(data, [EdgeBelief.of(p)], np.zeros(1))), 3)
     0.02
     """
     return _over_edges(
@@ -137,7 +136,7 @@ def error(predictions: Any, data: GraphDataset | None = None) -> Score:
     >>> from edgebelief.metrics import error
     >>> import numpy as np
     >>> p, data = np.array([0.8, 0.1, 0.7, 0.1, 0, 0]), GraphDataset([np.ones(6)], [np.eye(6)[0]])
-    >>> round(error(Predictions(data, [EdgeBelief(p, p, p, p)], np.zeros(1))), 3)
+    >>> round(error(Predictions(data, [EdgeBelief.of(p)], np.zeros(1))), 3)
     0.167
     """
     return _over_edges(
@@ -160,7 +159,7 @@ def calibration_curve(
     >>> import numpy as np
     >>> p, data = np.array([0.8, 0.1, 0.6]), GraphDataset([[1.0, 2.0, 3.0]], [[1, 0, 0]])
     >>> curve = calibration_curve(
-    ...     Predictions(data, [EdgeBelief(p, p, p, p)], np.zeros(1)), n_bins=2
+    ...     Predictions(data, [EdgeBelief.of(p)], np.zeros(1)), n_bins=2
     ... )
     >>> curve.count, curve.accuracy
     (array([1., 2.]), array([0., 1.]))
@@ -182,7 +181,7 @@ def ece(predictions: Any, data: GraphDataset | None = None, *, n_bins: int = 10)
     >>> from edgebelief.metrics import ece
     >>> import numpy as np
     >>> p, data = np.array([0.75, 0.75, 0.75]), GraphDataset([[1.0, 2.0, 3.0]], [[1, 1, 0]])
-    >>> round(ece(Predictions(data, [EdgeBelief(p, p, p, p)], np.zeros(1))), 3)
+    >>> round(ece(Predictions(data, [EdgeBelief.of(p)], np.zeros(1))), 3)
     0.083
     """
 
@@ -207,7 +206,7 @@ def uncertainty_error_correlation(
     >>> from edgebelief.metrics import uncertainty_error_correlation
     >>> import numpy as np
     >>> p, data = np.array([0.9, 0.6, 0.0]), GraphDataset([[1.0, 2.0, 3.0]], [[1, 1, 0]])
-    >>> belief = EdgeBelief(p, np.sqrt(p * (1 - p)), p, p)
+    >>> belief = EdgeBelief.of(p)
     >>> round(uncertainty_error_correlation(Predictions(data, [belief], np.zeros(1))).all, 3)
     0.917
     """

@@ -55,6 +55,14 @@ class EdgeBelief(NamedTuple):
     epistemic_sd: Float[np.ndarray, " edges"]
     aleatoric_sd: Float[np.ndarray, " edges"]
 
+    @classmethod
+    def of(cls, mean: Any, epistemic_sd: Any = 0.0) -> EdgeBelief:
+        """From the mean and sd of p: these two decide the rest."""
+        mean = np.clip(np.asarray(mean, float), 0, 1)
+        total = mean * (1 - mean)
+        doubt = np.clip(np.square(epistemic_sd), 0, total)
+        return cls(mean, np.sqrt(total), np.sqrt(doubt), np.sqrt(total - doubt))
+
 
 class Predictions(Sequence[EdgeBelief]):
     """An `EdgeBelief` per graph, with the data set they are about.
@@ -124,7 +132,7 @@ def predict(posterior: Posterior, data: Any, *, memory: float = 256e6) -> Predic
         with jax.enable_x64(precise):  # which other threads do not know
             mean, square, likelihood = _sums(posterior.model, table, stack, here)
         for row, place in enumerate(stack.places[here]):
-            beliefs[place] = _belief(mean[row], square[row])
+            beliefs[place] = EdgeBelief.of(mean[row], np.sqrt(np.maximum(square[row], 0)))
         score = logsumexp(likelihood, b=table.weights[..., None], axis=(0, 1))
         scores[stack.places[here]] = score
 
@@ -294,13 +302,6 @@ def _add_block(model: Any, running: _Running, block: Any, data: Any, support: An
         return lax.scan(draw, running, (others, weights))
 
     return lax.scan(row, running, block)
-
-
-def _belief(mean: np.ndarray, square: np.ndarray) -> EdgeBelief:
-    mean = np.clip(mean, 0, 1)
-    total = mean * (1 - mean)
-    epistemic = np.clip(square, 0, total)
-    return EdgeBelief(mean, np.sqrt(total), np.sqrt(epistemic), np.sqrt(total - epistemic))
 
 
 @eqx.filter_jit

@@ -14,7 +14,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from ..edges import Incidence, Support
+from ..edges import Support
+from ..incidence import Incidence
 from ..validate import check_distances, check_stopping, check_theta
 from .iterations import (
     AcceleratedState,

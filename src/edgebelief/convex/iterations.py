@@ -14,7 +14,7 @@ from jax.custom_derivatives import SymbolicZero
 from jax.nn import relu
 from jaxtyping import Array, Float
 
-from ..edges import Incidence
+from ..incidence import Incidence
 
 
 class State(NamedTuple):

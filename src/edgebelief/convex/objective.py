@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from ..edges import Array, Incidence, namespace
+from ..incidence import Array, Incidence, namespace
 
 
 class Scaled(NamedTuple):

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from ..edges import Array, Complete, Support
+from ..edges import Complete, Support
+from ..incidence import Array
 from ..validate import (
     as_floats,
     check_distances,

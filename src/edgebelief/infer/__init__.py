@@ -1,5 +1,6 @@
 """Belief over parameters: priors, likelihood, the model; engines and the posterior they return."""
 
+from .engine import Engine
 from .exact import Exact
 from .likelihoods import BernoulliEdges
 from .map import MAP
@@ -13,6 +14,7 @@ from .vi import VI
 __all__ = [
     "BernoulliEdges",
     "EdgeModel",
+    "Engine",
     "Exact",
     "Finding",
     "Fingerprint",

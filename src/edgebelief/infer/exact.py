@@ -12,7 +12,7 @@ until the estimated error is below a tolerance; the inner integral has its own (
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -20,18 +20,20 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
 from ..cores import n_cores
 from ..data.dataset import GraphDataset
-from .cubature import Sketch, integrate, sketch
+from ..data.randomness import Key
+from .conditional import Sketch
+from .cubature import integrate, sketch
+from .engine import Engine, Fit
 from .family import Family, Interpolant, Node
 from .flatness import Flatness, is_alike, is_dead
 from .likelihoods import BernoulliEdges
 from .logistic import Labels, LogisticPosterior
-from .model import EdgeModel, check_weights
-from .posterior import Fingerprint, Posterior
-from .verdict import Finding, verdict_of
+from .model import EdgeModel
+from .verdict import Finding
 
 # The scan reaches so far in prior standard deviations: for mass, and for second moments of a
 # lognormal, which lie 2 log_sd further out.
@@ -51,7 +53,7 @@ MOST_NODES = 400
 
 
 @dataclass(frozen=True)
-class Exact:
+class Exact(Engine):
     """The posterior of a network with one parameter and a readout linear in at most two.
 
     Seconds where sampling takes minutes; with the evidence, and independent draws.
@@ -80,18 +82,13 @@ class Exact:
         if not 0 < self.tol < 1:
             raise ValueError(f"tol must lie between 0 and 1 (posterior sds); got {self.tol!r}.")
 
-    def run(self, key: Any, model: EdgeModel, data: GraphDataset, weights: Any = None) -> Posterior:
-        """Compute the posterior.
-
-        Parameters
-        ----------
-        key : ignored
-            There is no chance in it; engines share one signature.
-        model : EdgeModel
-        data : GraphDataset
-        weights : array, optional
-            How often each graph counts.
-        """
+    def _fit(
+        self,
+        key: Key,
+        model: EdgeModel,
+        data: GraphDataset,
+        weights: Float[np.ndarray, " graphs"],
+    ) -> Fit:
         _check_model(model)
         with _Slices(model, data, weights) as slices:
             interpolant, error = self._explore(slices)
@@ -108,24 +105,12 @@ class Exact:
                     f"posterior is too rugged for the rule. Compare with NUTS.",
                 )
             )
-        verdict = verdict_of(
-            model,
-            data,
+        return Fit(
             params,
             shares,
             figures={"quadrature error": error, "theta nodes": len(interpolant.nodes)},
             findings=findings,
-            posterior_flatness=flat,
-        )
-        verdict.warn()
-        return Posterior(
-            model=model,
-            params=params,
-            weights=shares,
-            engine="Exact",
-            settings=asdict(self),
-            fingerprint=Fingerprint.of(data),
-            verdict=verdict,
+            flatness=flat,
             log_evidence=interpolant.log_evidence,
             continuum=family,
         )
@@ -193,22 +178,16 @@ class _Surprises:
 class _Slices:
     """The posterior at chosen values of theta, on all cores."""
 
-    def __init__(self, model: EdgeModel, data: GraphDataset, weights: Any):
-        if data.n_labels == 0:
-            raise ValueError(
-                "no label is known in this data set, so there is nothing to fit; give `a` to "
-                "GraphDataset, with NaN only where an edge is unknown."
-            )
+    def __init__(self, model: EdgeModel, data: GraphDataset, weights: np.ndarray):
         self.model = model
         self.marginal = model.prior[model.network.params_type._fields[0]]
         self._others = tuple(model.prior[name] for name in model.readout.params_type._fields)
-        counts = check_weights(weights, len(data))
         with jax.enable_x64(True):
             self._stacks = [
                 (
                     jnp.asarray(stack.e, jnp.float64),
                     stack.a.reshape(-1),
-                    (stack.known * counts[stack.places, None]).reshape(-1),
+                    (stack.known * weights[stack.places, None]).reshape(-1),
                     stack.support,
                 )
                 for stack in data.stacks()

@@ -22,7 +22,7 @@ from jaxtyping import Float
 from scipy.interpolate import CubicHermiteSpline
 from scipy.stats import qmc
 
-from .cubature import Cells, Conditional, Sketch
+from .conditional import Cells, Conditional, Sketch
 from .priors import Marginal
 
 # Points per interval between nodes, at which the interpolant is added up.

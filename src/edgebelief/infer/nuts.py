@@ -18,11 +18,12 @@ from tqdm.auto import tqdm
 
 from ..cores import n_cores
 from ..data.dataset import GraphDataset
-from ..data.randomness import Key, as_key
-from .map import Frame, LogDensity, Start, values_of
+from ..data.randomness import Key
+from .density import LogDensity, values_of
+from .engine import Engine, Fit
 from .model import EdgeModel
-from .posterior import Fingerprint, Posterior
-from .verdict import EBFMI, EFFECTIVE_DRAWS, RHAT, Finding, verdict_of
+from .peaks import Frame, Start
+from .verdict import EBFMI, EFFECTIVE_DRAWS, RHAT, Finding
 
 ChainMethod = Literal["parallel", "vectorized"]
 
@@ -48,7 +49,7 @@ RECORDED = {
 
 
 @dataclass(frozen=True)
-class NUTS:
+class NUTS(Engine):
     """The no-U-turn sampler of NumPyro, started where the posterior is.
 
     Chains start around the mode, in coordinates where the Laplace approximation is a standard
@@ -109,45 +110,30 @@ class NUTS:
                 f"{self.n_draws} and {self.n_chains}."
             )
 
-    def run(
-        self, key: Key | int, model: EdgeModel, data: GraphDataset, weights: Any = None
-    ) -> Posterior:
-        """Sample.
-
-        Parameters
-        ----------
-        key : JAX key or int
-        model : EdgeModel
-        data : GraphDataset
-        weights : array, shape (n_graphs,), optional
-            How often each graph counts; once by default.
-
-        Returns
-        -------
-        Posterior
-            Equally weighted draws, chain after chain.
-        """
+    def _fit(
+        self,
+        key: Key,
+        model: EdgeModel,
+        data: GraphDataset,
+        weights: Float[np.ndarray, " graphs"],
+    ) -> Fit:
         density = LogDensity.of(model, data, weights)
         frame = Frame.started_from(self.init, model, data, weights)
         batches = batches_of(self.n_chains, self.chain_method)
         for engine in self._attempts():
-            z, stats = engine._sample(as_key(key), density, frame, batches)
+            z, stats = engine._sample(key, density, frame, batches)
             figures = _figures(model, z, stats)
             findings = _findings(figures, self.n_draws)
             if not findings:
                 break
         params = values_of(model, z.reshape(-1, z.shape[-1]))
-        verdict = verdict_of(model, data, params, figures=figures, findings=findings)
-        verdict.warn()
         total = self.n_chains * self.n_draws
-        return Posterior(
-            model=model,
-            params=params,
-            weights=np.full(total, 1 / total),
-            engine="NUTS",
+        return Fit(
+            params,
+            np.full(total, 1 / total),
+            figures,
+            findings,
             settings={**asdict(engine), "chains per device": [batch.size for batch in batches]},
-            fingerprint=Fingerprint.of(data),
-            verdict=verdict,
             n_chains=self.n_chains,
             sample_stats=stats,
         )

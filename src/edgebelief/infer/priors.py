@@ -14,6 +14,7 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Float
 from scipy.special import ndtr, ndtri
 
+from ..incidence import namespace
 from ..validate import check_number
 
 
@@ -36,7 +37,7 @@ class Marginal(abc.ABC):
         """The value whose place in this belief is that of `z` in a standard normal.
 
         The coordinate in which every prior looks alike: z = 0 is the median, |z| > 3 is hardly
-        believed, and the values have the density of z.
+        believed, and the values have the density of z. Takes NumPy or JAX arrays.
         """
 
     @abc.abstractmethod
@@ -70,7 +71,7 @@ class LogNormal(Marginal):
         return dist.LogNormal(np.log(self.median), self.log_sd)
 
     def value_at(self, z: Any) -> Any:
-        return self.median * np.exp(self.log_sd * np.asarray(z))
+        return self.median * namespace(z).exp(self.log_sd * namespace(z).asarray(z))
 
     def slopes_at(self, z: Any) -> tuple[Any, Any]:
         first = self.log_sd * self.value_at(z)
@@ -94,7 +95,8 @@ class LogUniform(Marginal):
         return dist.LogUniform(self.low, self.high)
 
     def value_at(self, z: Any) -> Any:
-        return self.low * (self.high / self.low) ** ndtr(z)
+        below = jax.scipy.special.ndtr(z) if isinstance(z, jax.Array) else ndtr(z)
+        return self.low * (self.high / self.low) ** below
 
     def slopes_at(self, z: Any) -> tuple[Any, Any]:
         value = self.value_at(z)
@@ -121,7 +123,7 @@ class Normal(Marginal):
         return dist.Normal(self.mean, self.sd)
 
     def value_at(self, z: Any) -> Any:
-        return self.mean + self.sd * np.asarray(z)
+        return self.mean + self.sd * namespace(z).asarray(z)
 
     def slopes_at(self, z: Any) -> tuple[Any, Any]:
         return np.full_like(z, self.sd, float), np.zeros_like(z, float)

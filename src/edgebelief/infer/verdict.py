@@ -95,6 +95,7 @@ def verdict_of(
     findings: Iterable[Finding] = (),
     posterior_flatness: Flatness | None = None,
     prior_share: Flatness | None = None,
+    prior_counts: bool = True,
 ) -> Verdict:
     """An engine's own figures and findings, with those that apply to every posterior.
 
@@ -108,6 +109,8 @@ def verdict_of(
         The engine's own.
     posterior_flatness, prior_share : Flatness, optional
         Where the engine knows them; else computed here.
+    prior_counts : bool
+        Whether the prior had a say in the posterior; if not, it is not compared with it.
     """
     prior = prior_flatness(model, data) if prior_share is None else prior_share
     after = (
@@ -151,7 +154,8 @@ def verdict_of(
                 f"no more than the prior.{cure}",
             )
         )
-    found += _against_prior(model, params, weights, all_figures)
+    if prior_counts:
+        found += _against_prior(model, params, weights, all_figures)
     return Verdict(all_figures, tuple(found))
 
 

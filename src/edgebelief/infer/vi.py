@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import equinox as eqx
 import jax
@@ -21,17 +20,18 @@ from scipy.special import logsumexp
 
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, split
-from .map import Block, Frame, LogDensity, Start, values_of
+from .density import Block, LogDensity, values_of
+from .engine import Engine, Fit
 from .model import EdgeModel
-from .posterior import Fingerprint, Posterior
-from .verdict import PARETO_K, Finding, verdict_of
+from .peaks import Frame, Start
+from .verdict import PARETO_K, Finding
 
 # What is added to log p where it overflows: e^-100 of the least plausible draw is nothing.
 IMPOSSIBLE = 100.0
 
 
 @dataclass(frozen=True)
-class VI:
+class VI(Engine):
     """Variational inference: maximise the evidence lower bound (ELBO) over normal distributions,
 
         E_q[log p(z, labels) - log q(z)],    q = Normal(m, C),
@@ -86,34 +86,23 @@ class VI:
                 f"{self.batch_graphs} and {self.n_draws}."
             )
 
-    def run(
-        self, key: Key | int, model: EdgeModel, data: GraphDataset, weights: Any = None
-    ) -> Posterior:
-        """Fit the normal distribution, and draw from it.
+    def _fit(
+        self,
+        key: Key,
+        model: EdgeModel,
+        data: GraphDataset,
+        weights: Float[np.ndarray, " graphs"],
+    ) -> Fit:
+        from arviz_stats.base import array_stats  # slow to import
 
-        Parameters
-        ----------
-        key : JAX key or int
-        model : EdgeModel
-        data : GraphDataset
-        weights : array, shape (n_graphs,), optional
-            How often each graph counts; once by default.
-
-        Returns
-        -------
-        Posterior
-            Weighted draws.
-        """
         fit_key, draw_key = split(key, 2)
         density = LogDensity.of(model, data, weights)
         frame = Frame.started_from(self.init, model, data, weights)
-        q = self._fit(fit_key, density, frame)
+        q = self._nearest(fit_key, density, frame)
         w = q.sample(draw_key, (self.n_draws,))
         log_q = np.asarray(q.log_prob(w), float) - np.linalg.slogdet(frame.scale)[1]
         z = frame.z(np.asarray(w, float))
         log_ratio = _log_densities(density, z) - log_q
-        from arviz_stats.base import array_stats  # slow to import
-
         log_weights, k = array_stats.psislw(-log_ratio)  # ArviZ takes minus the log ratio
         trusted = float(k) <= PARETO_K
         share = _shares(log_weights if trusted else np.zeros(self.n_draws))
@@ -123,22 +112,15 @@ class VI:
             "ELBO": float(log_ratio.mean()),
             "effective draws": float(1 / (share @ share)),
         }
-        verdict = verdict_of(
-            model, data, params, share, figures=figures, findings=() if trusted else [_far(k)]
-        )
-        verdict.warn()
-        return Posterior(
-            model=model,
-            params=params,
-            weights=share,
-            engine="VI",
-            settings=asdict(self),
-            fingerprint=Fingerprint.of(data),
-            verdict=verdict,
+        return Fit(
+            params,
+            share,
+            figures,
+            () if trusted else [_far(k)],
             log_evidence=_log_mean_exp(log_ratio) if trusted else None,
         )
 
-    def _fit(self, key: Key, density: LogDensity, frame: Frame) -> dist.MultivariateNormal:
+    def _nearest(self, key: Key, density: LogDensity, frame: Frame) -> dist.MultivariateNormal:
         """The normal distribution of w, from a standard one."""
         n = frame.center.size
 

@@ -16,7 +16,8 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from ..convex.iterations import State
-from ..edges import Incidence, Square, Support
+from ..edges import Support
+from ..incidence import Incidence, Square
 from ..validate import complete_support, is_one_graph
 
 # Graphs are put side by side while an edge array of theirs has at most so many entries (half a

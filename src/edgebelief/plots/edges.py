@@ -38,9 +38,7 @@ class EdgesDisplay:
     >>> from edgebelief.data import GraphDataset
     >>> from edgebelief.plots import EdgesDisplay
     >>> data = GraphDataset([[1.0, 2.0, 3.0]], [[1, 0, np.nan]], [["ada", "bob", "cy"]])
-    >>> mean, doubt = np.array([0.9, 0.2, 0.1]), np.array([0.05, 0.1, 0.02])
-    >>> total = np.sqrt(mean * (1 - mean))
-    >>> belief = EdgeBelief(mean, total, doubt, np.sqrt(total**2 - doubt**2))
+    >>> belief = EdgeBelief.of([0.9, 0.2, 0.1], [0.05, 0.1, 0.02])
     >>> panels = EdgesDisplay(data[0], belief).plot()
     """
 

@@ -38,9 +38,7 @@ class GraphDisplay:
     >>> from edgebelief.data import GraphDataset
     >>> from edgebelief.plots import GraphDisplay
     >>> data = GraphDataset([[1.0, 2.0, 3.0]], [[1, 0, np.nan]], [["ada", "bob", "cy"]])
-    >>> mean, none = np.array([0.9, 0.4, 0.7]), np.zeros(3)
-    >>> total = np.sqrt(mean * (1 - mean))
-    >>> display = GraphDisplay(data[0], EdgeBelief(mean, total, none, total))
+    >>> display = GraphDisplay(data[0], EdgeBelief.of([0.9, 0.4, 0.7]))
     >>> display.graph.edges["bob", "cy"]
     {'belief': 0.7, 'kind': 'believed, no label'}
     >>> axis = display.plot()
