@@ -14,7 +14,7 @@ $(VENV)/.ready: pyproject.toml
 	touch $@
 
 demo: $(VENV)/.ready
-	$(BIN)/python examples/demo.py
+	$(BIN)/edgebelief demo demo-output --force
 
 test: $(VENV)/.ready
 	$(BIN)/python -m pytest -n 2 --dist worksteal

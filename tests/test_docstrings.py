@@ -3,11 +3,25 @@ import inspect
 import pytest
 
 import edgebelief
-from edgebelief import belief, convex, data, infer, metrics, networks, plots, readouts
+from edgebelief import (
+    belief,
+    convex,
+    data,
+    estimators,
+    infer,
+    metrics,
+    networks,
+    plots,
+    readouts,
+    report,
+)
+
+MODULES = [edgebelief, belief, convex, data, estimators, infer, metrics, networks, plots]
+MODULES += [readouts, report]
 
 PUBLIC = {
     f"{module.__name__}.{name}": getattr(module, name)
-    for module in (edgebelief, belief, convex, data, infer, metrics, networks, plots, readouts)
+    for module in MODULES
     for name in module.__all__
 }
 

@@ -154,7 +154,7 @@ def test_bad_names_are_refused():
 
 def test_bad_signals_are_refused():
     frame = pd.DataFrame({"a": [1.0, 2.0], "b": [np.nan, 1.0]})
-    with pytest.raises(ValueError, match=r"signals\[0, 'b'\] is nan; fill or drop"):
+    with pytest.raises(ValueError, match=r"signals\[0, 'b'\] is nan; fill the gaps, drop the row"):
         check_signals(frame)
     with pytest.raises(ValueError, match="at least two nodes"):
         check_signals(np.ones((5, 1)))

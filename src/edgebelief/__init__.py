@@ -7,29 +7,50 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import belief, convex, data, edges, infer, metrics, networks, plots, readouts
+    from . import (
+        belief,
+        convex,
+        data,
+        edges,
+        estimators,
+        infer,
+        metrics,
+        networks,
+        plots,
+        readouts,
+        report,
+    )
     from .convex import Solution, solve, solve_path, theta_for
+    from .estimators import GraphLearner, SmoothGraph, load
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "GraphLearner",
+    "SmoothGraph",
     "Solution",
     "belief",
     "convex",
     "data",
     "edges",
+    "estimators",
     "infer",
+    "load",
     "metrics",
     "networks",
     "plots",
     "readouts",
+    "report",
     "solve",
     "solve_path",
     "theta_for",
 ]
 
 # Where the names that are no module live.
-_HOMES = {"Solution": "convex", "solve": "convex", "solve_path": "convex", "theta_for": "convex"}
+_HOMES = {
+    **dict.fromkeys(["Solution", "solve", "solve_path", "theta_for"], "convex"),
+    **dict.fromkeys(["GraphLearner", "SmoothGraph", "load"], "estimators"),
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -21,19 +21,23 @@ def as_floats(value: Any, what: str) -> np.ndarray:
         if isinstance(value, np.ma.MaskedArray):
             value = np.ma.filled(value.astype(float), np.nan)  # masked: a gap, not a number
         array = np.asarray(value)
-        if array.dtype == object:  # the mixed columns of a data frame, None for a gap
+        if array.dtype == object:  # the mixed columns of a data frame
             if any(isinstance(entry, (str, bytes)) for entry in array.flat):
                 raise TypeError("it holds text")
-            array = array.astype(float)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{what} must be an array of numbers: {error}.") from None
-    if not (np.issubdtype(array.dtype, np.number) or array.dtype == bool):
+            from pandas import isna  # here, for the convex part does not need it otherwise
+
+            array = np.where(isna(array), np.nan, array).astype(float)  # None and pandas.NA: gaps
+    except (TypeError, ValueError, OverflowError) as error:
+        why = str(error).rstrip(".")
+        raise TypeError(f"{what} must be an array of numbers: {why}.") from None
+    if array.dtype.kind not in "biufc":  # no durations either: their gaps would become numbers
         raise TypeError(f"{what} must be numbers; got dtype {array.dtype}.")
     if np.issubdtype(array.dtype, np.complexfloating):
         raise TypeError(f"{what} must be real; got complex numbers. Take their modulus?")
     if array.size == 0:
         raise ValueError(f"{what} is empty (shape {array.shape}).")
-    return array.astype(float, copy=False)
+    with np.errstate(over="ignore"):  # beyond float64 is infinite, and refused as such
+        return array.astype(float, copy=False)
 
 
 def complete_support(n_edges: int, what: str = "distances") -> Complete:
@@ -252,7 +256,9 @@ def check_names(names: Any, n_nodes: int, what: str = "node names") -> tuple[str
     return names
 
 
-def check_signals(x: Any, names: Sequence[Hashable] | None = None) -> Float[np.ndarray, "p nodes"]:
+def check_signals(
+    x: Any, names: Sequence[Hashable] | None = None, *, allow_nan: bool = False
+) -> Float[np.ndarray, "signals nodes"]:
     """Signals as a float64 matrix: a row per observation, a column per node."""
     names = getattr(x, "columns", names) if names is None else names
     array = as_floats(x, "signals")
@@ -261,11 +267,16 @@ def check_signals(x: Any, names: Sequence[Hashable] | None = None) -> Float[np.n
             f"signals must be a matrix (n_signals, n_nodes) with at least two nodes (columns); "
             f"got shape {array.shape}."
         )
-    if not np.isfinite(array).all():
-        p, i = np.argwhere(~np.isfinite(array))[0]
-        raise ValueError(
-            f"signals[{p}, {_label(i, names)}] is {array[p, i]}; fill or drop the gaps first."
+    bad = np.isinf(array) if allow_nan else ~np.isfinite(array)
+    if bad.any():
+        p, i = np.argwhere(bad)[0]
+        cure = (
+            "fill the gaps, drop the row or the node, or use for each pair what there is "
+            "(missing='pairwise')"
+            if np.isnan(array[p, i])
+            else "correct it, or make it a gap (NaN)"
         )
+        raise ValueError(f"signals[{p}, {_label(i, names)}] is {array[p, i]}; {cure}.")
     return array
 
 

@@ -1,20 +1,28 @@
 """What a posterior says about graphs, and what a prior does."""
 
+from .calibration import CalibrationReport
 from .checks import PredictiveCheck, posterior_predictive, prior_predictive
+from .decide import decide
 from .elicit import Elicited, ThetaSweep, elicit_prior, theta_sweep
-from .predict import BeliefWarning, EdgeBelief, Predictions, predict, sample_graphs
+from .predict import BeliefWarning, EdgeBelief, Predictions, intervals, predict, sample_graphs
+from .propagate import propagate, to_networkx
 
 __all__ = [
     "BeliefWarning",
+    "CalibrationReport",
     "EdgeBelief",
     "Elicited",
     "PredictiveCheck",
     "Predictions",
     "ThetaSweep",
+    "decide",
     "elicit_prior",
+    "intervals",
     "posterior_predictive",
     "predict",
     "prior_predictive",
+    "propagate",
     "sample_graphs",
     "theta_sweep",
+    "to_networkx",
 ]

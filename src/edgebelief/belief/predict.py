@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, UInt8
-from scipy.special import logsumexp
+from scipy.special import expit, logsumexp
 
 from ..cores import n_cores
 from ..data.dataset import GraphDataset, Stack
@@ -188,6 +188,52 @@ def sample_graphs(
     return found
 
 
+def intervals(
+    key: Key | int, posterior: Posterior, data: Any, level: float = 0.9, n: int = 256
+) -> list[tuple[Float[np.ndarray, " edges"], Float[np.ndarray, " edges"]]]:
+    """For each graph, the ends of the interval that holds each edge's p with probability `level`.
+
+    Equal tails, from `n` draws of the parameters. It says how well the labels have pinned p down,
+    not whether the edge is there: a p of 0.5 can be known exactly.
+
+    Parameters
+    ----------
+    key : JAX key or int
+    posterior : Posterior
+    data : GraphDataset or array_like
+        As for `predict`.
+    level : float
+    n : int
+        Draws; `n` numbers are held for each pair of a graph.
+
+    Examples
+    --------
+    >>> from edgebelief.belief import intervals, predict
+    >>> from edgebelief.data import ErdosRenyi, GraphDataset
+    >>> from edgebelief.infer import EdgeModel, Exact
+    >>> from edgebelief.networks import DPG
+    >>> data = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=5, n_nodes=8, n_signals=100)
+    >>> posterior = Exact().run(0, EdgeModel(DPG(depth=50)), data)
+    >>> [(low, high)] = intervals(0, posterior, data[:1])
+    >>> bool((low < high).all())
+    True
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
+    data = as_dataset(data)
+    _compare(posterior.fingerprint, data)
+    draws = {k: jnp.asarray(v) for k, v in posterior.draws(key, n).items()}
+    found: list[Any] = [None] * len(data)
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    model = posterior.model.network, posterior.model.readout
+    for stack in data.stacks():
+        for row, place in enumerate(stack.places):
+            logits = _logits_of(model, draws, jnp.asarray(stack.e[row]), stack.support)
+            low, high = np.quantile(np.array(logits), tails, axis=0, overwrite_input=True)
+            found[place] = expit(low.astype(float)), expit(high.astype(float))
+    return found
+
+
 def as_dataset(data: Any) -> GraphDataset:
     """A data set, from one or from the distances of one graph."""
     if isinstance(data, GraphDataset):
@@ -304,16 +350,24 @@ def _add_block(model: Any, running: _Running, block: Any, data: Any, support: An
     return lax.scan(row, running, block)
 
 
+def _logits(model: Any, params: Any, e: Array, support: Any) -> Array:
+    network, readout = model
+    own = network.params_type(*(params[name] for name in network.params_type._fields))
+    others = readout.params_type(*(params[name] for name in readout.params_type._fields))
+    return readout(others, network(own, e, support), e)
+
+
+@eqx.filter_jit
+def _logits_of(model: Any, draws: Any, e: Array, support: Any) -> Array:
+    return lax.map(lambda params: _logits(model, params, e, support), draws)
+
+
 @eqx.filter_jit
 def _edges_of(model: Any, draws: Any, e: Array, support: Any, keys: Array) -> Array:
-    network, readout = model
-
     def one(part: Any) -> Array:
         params, key = part
-        own = network.params_type(*(params[name] for name in network.params_type._fields))
-        others = readout.params_type(*(params[name] for name in readout.params_type._fields))
-        logits = readout(others, network(own, e, support), e)
-        return jax.random.bernoulli(key, jax.nn.sigmoid(logits)).astype(jnp.uint8)
+        p = jax.nn.sigmoid(_logits(model, params, e, support))
+        return jax.random.bernoulli(key, p).astype(jnp.uint8)
 
     return lax.map(one, (draws, keys))
 

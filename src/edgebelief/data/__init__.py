@@ -13,9 +13,12 @@ from .files import (
     load_dataset,
     read_edges,
     read_matrix,
+    read_signals,
+    read_table,
     save_dataset,
     write_edges,
     write_matrix,
+    write_table,
 )
 from .real import Split, digits, mnist, sp500
 from .signals import (
@@ -28,6 +31,7 @@ from .signals import (
     distances,
     expected_distances,
     smooth_signals,
+    transformed,
 )
 
 __all__ = [
@@ -54,9 +58,13 @@ __all__ = [
     "mnist",
     "read_edges",
     "read_matrix",
+    "read_signals",
+    "read_table",
     "save_dataset",
     "smooth_signals",
     "sp500",
+    "transformed",
     "write_edges",
     "write_matrix",
+    "write_table",
 ]

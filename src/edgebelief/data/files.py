@@ -1,8 +1,12 @@
-"""Graphs in files: matrices and edge lists, as CSV, Parquet or npz.
+"""Graphs in files: signals, matrices and edge lists, as CSV, Parquet or npz.
 
-A *matrix* file has a row and a column per node, named in the header and the first column. An *edge
-list* has a row per pair and the columns source, target and one of numbers. An npz file holds a
-whole `GraphDataset`.
+*Signals* have a row per observation and a column per node, named in the header. A *matrix* file has
+a row and a column per node, named in the header and the first column. An *edge list* has a row per
+pair and the columns source, target and one of numbers. An npz file holds a whole `GraphDataset`.
+
+What is written appears whole or not at all. In CSV files, text that a spreadsheet would run (it
+begins with =, +, -, @, a tab or a carriage return) gets an apostrophe in front, which reading takes
+off again.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..atomic import replacing
 from ..edges import Complete
 from ..validate import as_floats, check_names, check_symmetric, complete_support, same_nodes
 from .dataset import GraphDataset
@@ -26,13 +31,23 @@ def read_table(path: str | Path) -> pd.DataFrame:
 
     Nothing is guessed: "NA", "01" and "1e3" stay what they are until a number is asked for. In
     semicolon files, 0,5 is a number.
+
+    Examples
+    --------
+    >>> from edgebelief.data import read_table
+    >>> read_table("nowhere.csv")
+    Traceback (most recent call last):
+    FileNotFoundError: nowhere.csv: no such file.
     """
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path}: {'is a folder' if path.is_dir() else 'no such file'}.")
     suffix = path.suffix.lower()
     if suffix == ".parquet":
-        table = pd.read_parquet(path)
+        try:
+            table = pd.read_parquet(path)
+        except (OSError, ValueError) as error:  # pyarrow's ArrowInvalid is a ValueError
+            raise ValueError(f"{path}: cannot be read as Parquet ({error}).") from None
         named = table.index.name is not None or not isinstance(table.index, pd.RangeIndex)
         table = table.reset_index() if named else table
     elif suffix in (".csv", ".tsv", ".txt"):
@@ -54,7 +69,10 @@ def _read_text(path: Path) -> pd.DataFrame:
     header_line = re.sub(r'"[^"]*"', "", text.lstrip().split("\n", 1)[0])  # names may hold any
     separator = max(",;\t", key=header_line.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
-    rows = [[cell.strip() for cell in row] for row in reader if row]
+    try:
+        rows = [[_unguarded(cell.strip()) for cell in row] for row in reader if row]
+    except csv.Error as error:  # a cell of over 131,072 characters: a quote that is never closed
+        raise ValueError(f"{path}, line {reader.line_num}: {error}. A quote too many?") from None
     widths = {len(row) for row in rows}
     if len(widths) > 1:
         odd = next(i for i, row in enumerate(rows) if len(row) != len(rows[0]))
@@ -66,6 +84,51 @@ def _read_text(path: Path) -> pd.DataFrame:
     if separator == ";":  # where decimals may be written with a comma
         table.attrs["decimal_comma"] = True
     return table
+
+
+def read_signals(path: str | Path, *, transpose: bool = False) -> pd.DataFrame:
+    r"""Signals: a row per observation, a column per node, names in the header.
+
+    A first column that holds no numbers (dates, say), or whose header is empty, names the rows and
+    is left out. A header of numbers other than 0, 1, 2, ... or 1, 2, 3, ... is a row like the
+    others, and nodes are then called 0, 1, ...
+
+    Parameters
+    ----------
+    path : path
+        CSV or Parquet.
+    transpose : bool
+        For files with a row per node instead, named in the first column.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from edgebelief.data import read_signals
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "signals.csv"
+    ...     _ = path.write_text("day;ada;bob\nMon;0,5;1\nTue;;2\n")
+    ...     read_signals(path)
+         ada  bob
+    Mon  0.5  1.0
+    Tue  NaN  2.0
+    """
+    table = read_table(path)
+    body, rows = table, [str(i) for i in range(len(table))]
+    names = [str(name) for name in table.columns]
+    if table.shape[1] > 1 and (names[0] == "" or not _any_number(table.iloc[:, 0])):
+        rows, names = [str(cell) for cell in table.iloc[:, 0]], names[1:]
+        body = table.iloc[:, 1:]
+    elif all(_is_number(name) for name in names) and names not in _counted(len(names)):
+        body = pd.DataFrame(np.vstack([pd.DataFrame([names]), table]))
+        names, rows = [str(i) for i in range(len(names))], [str(i) for i in range(len(body))]
+    body.attrs = table.attrs
+    if transpose:
+        check_names(rows, len(rows), f"{path}: node names")
+        values = _numbers(body.set_axis(names, axis=1), path)
+        return pd.DataFrame(values.T, index=names, columns=rows)
+    check_names(names, len(names), f"{path}: node names")
+    return pd.DataFrame(_numbers(body.set_axis(names, axis=1), path), index=rows, columns=names)
 
 
 def read_matrix(path: str | Path) -> pd.DataFrame:
@@ -146,7 +209,7 @@ def write_matrix(path: str | Path, matrix: Any, names: Any = None) -> None:
     names = check_names(range(len(values)) if names is None else names, len(values))
     frame = pd.DataFrame(values, columns=pd.Index(names))
     frame.insert(0, _unused("node", names), list(names))
-    _write_table(frame, path)
+    write_table(path, frame)
 
 
 def read_edges(
@@ -181,37 +244,50 @@ def read_edges(
     bob  1.0  0.0  1.0
     cy   0.0  1.0  0.0
     """
-    table = read_table(path)
+    return edges_to_matrix(read_table(path), value, names=names, fill=fill, where=str(path))
+
+
+def edges_to_matrix(
+    table: pd.DataFrame,
+    value: str | None = None,
+    *,
+    names: Any = None,
+    fill: float = np.nan,
+    where: str = "the edge list",
+) -> pd.DataFrame:
+    """As `read_edges`, of a table that is at hand; `where` is what messages call it."""
+    check_names(table.columns, table.shape[1], f"{where}: columns")
     missing = {"source", "target"} - set(table.columns)
     if missing:
-        raise ValueError(f"{path}: no column {sorted(missing)}; it has {list(table.columns)}.")
+        raise ValueError(f"{where}: no column {sorted(missing)}; it has {list(table.columns)}.")
     others = [name for name in table.columns if name not in ("source", "target")]
     if value is None and len(others) > 1:
-        raise ValueError(f"{path}: which of {others} is it? Say value=....")
+        raise ValueError(f"{where}: which of {others} is it? Say value=....")
     if value is not None and value not in others:
-        raise ValueError(f"{path}: no column {value!r}; it has {others}.")
+        raise ValueError(f"{where}: no column {value!r}; it has {others}.")
     value = value or (others[0] if others else None)
-    numbers = np.ones(len(table)) if value is None else _numbers(table[[value]], path)[:, 0]
-    ends = table[["source", "target"]].fillna("").astype(str).to_numpy()
+    numbers = np.ones(len(table)) if value is None else _numbers(table[[value]], where)[:, 0]
+    pairs = table[["source", "target"]].astype(object)
+    ends = pairs.where(pairs.notna(), "").astype(str).to_numpy()
     if (ends == "").any():
         row = int(np.argmax((ends == "").any(1)))
-        raise ValueError(f"{path}, row {row + 2}: an end of the edge has no name.")
+        raise ValueError(f"{where}, row {row + 2}: an end of the edge has no name.")
     listed = list(dict.fromkeys(ends.ravel()))
     names = listed if names is None else list(names)
     names = list(check_names(names, len(names)))
     place = {name: i for i, name in enumerate(names)}
     unknown = [name for name in listed if name not in place]
     if unknown:
-        raise ValueError(f"{path}: {unknown[:5]} are not among the given names.")
-    i, j = np.array([[place[name] for name in pair] for pair in ends]).T
+        raise ValueError(f"{where}: {unknown[:5]} are not among the given names.")
+    i, j = np.array([[place[name] for name in pair] for pair in ends], int).reshape(-1, 2).T
     if (i == j).any():
         row = int(np.argmax(i == j))
-        raise ValueError(f"{path}, row {row + 2}: {ends[row, 0]!r} is joined to itself.")
+        raise ValueError(f"{where}, row {row + 2}: {ends[row, 0]!r} is joined to itself.")
     _, first = np.unique(np.minimum(i, j) * len(names) + np.maximum(i, j), return_index=True)
     if len(first) < len(ends):
         row = int(np.setdiff1d(np.arange(len(ends)), first)[0])
         raise ValueError(
-            f"{path}, row {row + 2}: the pair {ends[row, 0]!r}, {ends[row, 1]!r} is listed twice "
+            f"{where}, row {row + 2}: the pair {ends[row, 0]!r}, {ends[row, 1]!r} is listed twice "
             f"(edges have no direction)."
         )
     matrix = np.full((len(names), len(names)), float(fill))
@@ -256,7 +332,7 @@ def write_edges(
     rows, cols = support.endpoints
     kept = np.ones(values.size, bool) if keep_zeros else values != 0
     columns = {"source": names[rows[kept]], "target": names[cols[kept]], value: values[kept]}
-    _write_table(pd.DataFrame(columns), path)
+    write_table(path, pd.DataFrame(columns))
 
 
 def save_dataset(path: str | Path, data: GraphDataset) -> None:
@@ -272,7 +348,7 @@ def save_dataset(path: str | Path, data: GraphDataset) -> None:
     ...     load_dataset(Path(folder) / "data.npz")
     <GraphDataset: 1 graphs of 3 nodes, 0 of 3 labels known>
     """
-    with Path(path).open("wb") as file:
+    with replacing(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(
             file,
             n_nodes=np.array(data.n_nodes),
@@ -310,20 +386,62 @@ def load_dataset(path: str | Path) -> GraphDataset:
     )
 
 
-def _write_table(frame: pd.DataFrame, path: str | Path) -> None:
-    path = Path(path)
-    if path.suffix.lower() == ".parquet":
-        frame.to_parquet(path, index=False)
-    elif path.suffix.lower() == ".csv":
-        frame.to_csv(path, index=False, quoting=csv.QUOTE_NONNUMERIC)  # names may hold anything
-    else:
-        raise ValueError(f"{path}: can be written as .csv or .parquet, not {path.suffix!r}.")
+def write_table(path: str | Path, frame: pd.DataFrame) -> None:
+    """Any frame, without its index, as CSV or Parquet.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import pandas as pd
+    >>> from edgebelief.data import write_table
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "table.csv"
+    ...     write_table(path, pd.DataFrame({"name": ["ada", "=cmd()"], "p": [0.5, 1.0]}))
+    ...     print(path.read_text())
+    "name","p"
+    "ada",0.5
+    "'=cmd()",1.0
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in (".csv", ".parquet"):
+        raise ValueError(f"{path}: can be written as .csv or .parquet, not {suffix!r}.")
+    with replacing(path) as temporary:
+        if suffix == ".parquet":
+            frame.to_parquet(temporary, index=False)
+            return
+        safe = frame.rename(columns=lambda name: _guarded(str(name)))
+        for name in safe.columns[~safe.dtypes.map(pd.api.types.is_numeric_dtype)]:
+            safe[name] = safe[name].map(lambda cell: _guarded(cell) if type(cell) is str else cell)
+        # Quotes, for names may hold anything.
+        safe.to_csv(temporary, index=False, quoting=csv.QUOTE_NONNUMERIC)
+
+
+# What spreadsheets take for a formula, perhaps already guarded.
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+
+
+def _guarded(text: str) -> str:
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def _unguarded(text: str) -> str:
+    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
+
+
+def _counted(n: int) -> list[list[str]]:
+    """The headers that are names although they are numbers."""
+    return [[str(i + first) for i in range(n)] for first in (0, 1)]
+
+
+def _any_number(cells: pd.Series) -> bool:
+    return pd.api.types.is_numeric_dtype(cells) or any(_is_number(cell) for cell in cells)
 
 
 def _is_number(text: Any) -> bool:
     try:
         float(text)
-    except ValueError:
+    except (TypeError, ValueError):
         return False
     return True
 
@@ -334,8 +452,8 @@ def _numbers(frame: pd.DataFrame, path: str | Path) -> np.ndarray:
     An empty cell, NA or NaN is a gap.
     """
     columns = []
-    for name in frame.columns:
-        cells = frame[name]
+    for k, name in enumerate(frame.columns):  # by place: two may have one name
+        cells = frame.iloc[:, k]
         if not pd.api.types.is_numeric_dtype(cells):
             cells = cells.astype(str).str.strip()
             cells = cells.str.replace(",", ".") if "decimal_comma" in frame.attrs else cells
@@ -344,7 +462,7 @@ def _numbers(frame: pd.DataFrame, path: str | Path) -> np.ndarray:
         bad = np.isnan(numbers) & ~gaps & cells.notna().to_numpy()
         if bad.any():
             row = int(np.argmax(bad))
-            found = frame[name].iloc[row]
+            found = frame.iloc[row, k]
             hint = " Decimal commas? Separate with semicolons." if "," in str(found) else ""
             raise ValueError(f"{path}, row {row + 2}, column {name!r}: {found!r}, no number.{hint}")
         columns.append(numbers)

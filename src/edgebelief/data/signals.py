@@ -8,11 +8,13 @@ similar values. The paper's filter is h(l) = 1/sqrt(l), with 0 at l = 0.
 from __future__ import annotations
 
 import abc
+import warnings
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 from scipy.linalg import eigh
 from scipy.spatial.distance import pdist
@@ -125,10 +127,67 @@ def smooth_signals(
     return white @ operator
 
 
+Transform = Literal["log", "diff", "log-returns", "standardize"]
+
+
+def transformed(x: Any, transform: Transform) -> Any:
+    """Signals made fit to be compared: prices to returns, levels to changes.
+
+    Parameters
+    ----------
+    x : array_like or DataFrame, shape (n_signals, N)
+    transform : {"log", "diff", "log-returns", "standardize"}
+        The logarithm; the change from one row to the next; the change of the logarithm; or each
+        node's values less their mean, over their standard deviation.
+
+    Returns
+    -------
+    ndarray or DataFrame
+        As `x`, in float64; a row less where changes are taken. Gaps stay gaps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgebelief.data import transformed
+    >>> transformed(np.array([[1.0, 4.0], [2.0, 2.0]]), "log-returns").round(3)
+    array([[ 0.693, -0.693]])
+    """
+    if transform not in get_args(Transform):
+        raise ValueError(f"transform must be one of {get_args(Transform)}; got {transform!r}.")
+    names = getattr(x, "columns", None)
+    values = check_signals(x, names, allow_nan=True)
+    if transform in ("log", "log-returns"):
+        if (values <= 0).any():
+            p, i = np.argwhere(values <= 0)[0]
+            name = int(i) if names is None else names[i]
+            raise ValueError(
+                f"signals[{p}, {name!r}] is {values[p, i]:g}, which has no logarithm. Correct it, "
+                f"make it a gap (NaN), or use another transform than {transform!r}."
+            )
+        values = np.log(values)
+    if transform in ("diff", "log-returns"):
+        if len(values) < 2:
+            raise ValueError(f"changes need at least two rows of signals; there is {len(values)}.")
+        values = np.diff(values, axis=0)
+    if transform == "standardize":
+        spread = np.nanstd(values, axis=0)
+        if not (spread > 1e-12 * np.nanmax(np.abs(values), axis=0)).all():
+            i = int(np.argmin(spread))
+            name = i if names is None else names[i]
+            raise ValueError(f"node {name!r} is constant: it cannot be standardized. Leave it out.")
+        values = (values - np.nanmean(values, axis=0)) / spread
+    if names is None:
+        return values
+    return pd.DataFrame(values, index=x.index[len(x) - len(values) :], columns=names)
+
+
 Metric = Literal["sqeuclidean", "log-euclidean", "correlation"]
+Missing = Literal["error", "pairwise"]
 
 
-def distances(x: Any, metric: Metric = "sqeuclidean") -> Float[np.ndarray, " edges"]:
+def distances(
+    x: Any, metric: Metric = "sqeuclidean", missing: Missing = "error"
+) -> Float[np.ndarray, " edges"]:
     """Distances between nodes from their signals, averaged over signals so that P does not matter.
 
     Parameters
@@ -137,6 +196,9 @@ def distances(x: Any, metric: Metric = "sqeuclidean") -> Float[np.ndarray, " edg
         A row per observation, a column per node, as data frames have them.
     metric : {"sqeuclidean", "log-euclidean", "correlation"}
         ||x_i - x_j||^2 / P;  log10 of its square root;  or  1 - |correlation|.
+    missing : {"error", "pairwise"}
+        What to do about gaps (NaN): refuse them, or use for each pair the signals in which both
+        nodes are there. Pairs with fewer signals are then noisier, and nothing here knows it.
 
     Returns
     -------
@@ -150,14 +212,19 @@ def distances(x: Any, metric: Metric = "sqeuclidean") -> Float[np.ndarray, " edg
     >>> distances(np.array([[0.0, 1.0, 3.0], [0.0, 1.0, 1.0]]))
     array([1., 5., 2.])
     """
-    names = getattr(x, "columns", None)
-    x = check_signals(x, names)
-    if metric == "correlation":
-        return _correlation_distances(x, names)
     if metric not in get_args(Metric):
         raise ValueError(f"metric must be one of {get_args(Metric)}; got {metric!r}.")
+    if missing not in get_args(Missing):
+        raise ValueError(f"missing must be one of {get_args(Missing)}; got {missing!r}.")
+    names = getattr(x, "columns", None)
+    x = check_signals(x, names, allow_nan=missing == "pairwise")
+    gaps = bool(np.isnan(x).any())
+    if gaps:
+        _check_overlap(x, names, at_least=2 if metric == "correlation" else 1)
+    if metric == "correlation":
+        return _correlation_distances(x, names)
     # By differences, not through the Gram matrix: near pairs keep their digits, none is below zero.
-    e = pdist(x.T, "sqeuclidean") / len(x)
+    e = _mean_squares(x) if gaps else pdist(x.T, "sqeuclidean") / len(x)
     if metric == "sqeuclidean":
         return e
     if (e == 0).any():
@@ -170,15 +237,48 @@ def distances(x: Any, metric: Metric = "sqeuclidean") -> Float[np.ndarray, " edg
     return np.log10(e) / 2
 
 
+def _mean_squares(x: Float[np.ndarray, "signals nodes"]) -> Float[np.ndarray, " edges"]:
+    """The mean of (x_i - x_j)^2 over the signals that have both."""
+    rows = [np.nanmean((x[:, i + 1 :] - x[:, [i]]) ** 2, axis=0) for i in range(x.shape[1] - 1)]
+    return np.concatenate(rows)
+
+
+def _check_overlap(x: Float[np.ndarray, "signals nodes"], names: Any, at_least: int) -> None:
+    there = (~np.isnan(x)).astype(float)
+    common = there.T @ there
+    short = common < at_least
+    if short.any():
+        own = np.flatnonzero(np.diagonal(short))  # a node that is hardly there itself comes first
+        i, j = (own[0], own[0]) if own.size else np.argwhere(short)[0]
+        first, second = (int(k) if names is None else names[k] for k in (i, j))
+        both = f"node {first!r}" if i == j else f"the pair {first!r}, {second!r}"
+        raise ValueError(
+            f"{both} appears in {int(common[i, j])} signals, and {at_least} are needed. Leave a "
+            f"node out, or fill the gaps."
+        )
+
+
 def _correlation_distances(x: Float[np.ndarray, "signals nodes"], names: Any) -> np.ndarray:
-    flat = np.ptp(x, axis=0) <= 1e-12 * np.abs(x).max(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a column of gaps alone: said before
+        flat = np.nanmax(x, 0) - np.nanmin(x, 0) <= 1e-12 * np.nanmax(np.abs(x), 0)
     if len(x) < 2 or flat.any():
         i = int(np.argmax(flat))
         raise ValueError(
             f"node {i if names is None else names[i]!r} is constant over the {len(x)} signals: its "
             f"correlations are not defined. Leave it out, or use the metric 'sqeuclidean'."
         )
-    correlation = Complete(x.shape[1]).to_vector(np.corrcoef(x, rowvar=False))
+    matrix = pd.DataFrame(x).corr().to_numpy() if np.isnan(x).any() else np.corrcoef(x.T)
+    correlation = Complete(x.shape[1]).to_vector(matrix)
+    if np.isnan(correlation).any():
+        i, j = (
+            int(end[np.argmax(np.isnan(correlation))]) for end in Complete(len(matrix)).endpoints
+        )
+        first, second = (int(k) if names is None else names[k] for k in (i, j))
+        raise ValueError(
+            f"where nodes {first!r} and {second!r} both have signals, one of them is constant: "
+            f"their correlation is not defined. Leave one out, or fill the gaps."
+        )
     return 1 - np.minimum(np.abs(correlation), 1.0)  # above 1 is rounding
 
 

@@ -93,7 +93,7 @@ class Exact(Engine):
         with _Slices(model, data, weights) as slices:
             interpolant, error = self._explore(slices)
         names = model.parameters
-        family = Family(names, tuple(model.prior[name] for name in names), interpolant)
+        family = Family.of(names, tuple(model.prior[name] for name in names), interpolant)
         params, shares, flat = _nodes(interpolant, family)
         findings = []
         if error > self.tol:
@@ -252,6 +252,15 @@ def _columns(
     units = np.eye(len(readout.params_type._fields))
     each = [jnp.broadcast_to(readout(readout.params_type(*u), state, e), e.shape) for u in units]
     return jnp.stack(each, -1), state.a
+
+
+def applies(model: EdgeModel) -> bool:
+    """Whether `Exact` can fit this model."""
+    try:
+        _check_model(model)
+    except ValueError:
+        return False
+    return True
 
 
 def _check_model(model: EdgeModel) -> None:

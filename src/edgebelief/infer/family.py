@@ -135,46 +135,59 @@ class Interpolant:
         return share @ hats
 
 
+@dataclass(frozen=True)
 class Family:
-    """The posterior between the nodes: draws, quantiles, densities.
+    """The posterior between the nodes, as arrays: draws, quantiles, densities.
 
-    Parameters
-    ----------
-    names : tuple of str
-        The network's parameter, then the readout's.
-    marginals : tuple of Marginal
-    interpolant : Interpolant
+    Where it matters: nodes and cells that no draw would ever hit are left out.
     """
 
-    def __init__(
-        self, names: tuple[str, ...], marginals: tuple[Marginal, ...], interpolant: Interpolant
-    ):
-        self.names, self.marginals, self.interpolant = names, marginals, interpolant
-        edges = np.concatenate(
-            [np.linspace(a, b, FINE, endpoint=False) for a, b in pairwise(interpolant.z)]
-            + [interpolant.z[-1:]]
-        )
-        kept = interpolant.mass > 1e-14 * interpolant.mass.max()
-        first, last = np.flatnonzero(kept)[[0, -1]]
-        self._edges = edges[first : last + 2]
-        cumulative = np.concatenate([[0], np.cumsum(interpolant.mass[first : last + 1])])
-        self._cumulative = cumulative / cumulative[-1]
+    names: tuple[str, ...]
+    """The network's parameter, then the readout's."""
+    marginals: tuple[Marginal, ...]
+    mean: Float[np.ndarray, " all_params"]
+    sd: Float[np.ndarray, " all_params"]
+    ends: Float[np.ndarray, " parts+1"]
+    """Values of the network's coordinate z, in order."""
+    cumulative: Float[np.ndarray, " parts+1"]
+    """Its distribution function there."""
+    nodes: Float[np.ndarray, " nodes"]
+    """The nodes' z; they reach as far as `ends`."""
+    means: Float[np.ndarray, "nodes params"]
+    """Of the readout's coordinates, at each node."""
+    factors: Float[np.ndarray, "nodes params params"]
+    """The Cholesky factors of their covariances."""
+    cells: tuple[Cells, ...]
+    """Their posterior at each node, standardised by mean and factor."""
 
-    @cached_property
-    def _cells(self) -> dict[int, Cells]:
-        """The conditional posteriors of the nodes that can be drawn from, standardised."""
-        z = self.interpolant.z
-        low = max(np.searchsorted(z, self._edges[0], side="right") - 1, 0)
-        high = min(np.searchsorted(z, self._edges[-1]), len(z) - 1)
-        found = {}
-        for k in range(low, high + 1):
-            conditional = self.interpolant.nodes[k].conditional
-            cells = conditional.cells()
-            inverse = np.linalg.inv(conditional.factor).T
-            found[k] = Cells(
-                (cells.centre - conditional.mean) @ inverse, cells.sides @ inverse, cells.cumulative
-            )
-        return found
+    @classmethod
+    def of(
+        cls, names: tuple[str, ...], marginals: tuple[Marginal, ...], interpolant: Interpolant
+    ) -> Family:
+        """What an interpolant says."""
+        mean, sd = interpolant.moments
+        z = interpolant.z
+        ends = np.concatenate(
+            [np.linspace(a, b, FINE, endpoint=False) for a, b in pairwise(z)] + [z[-1:]]
+        )
+        first, last = np.flatnonzero(interpolant.mass > 1e-14 * interpolant.mass.max())[[0, -1]]
+        ends = ends[first : last + 2]
+        cumulative = np.concatenate([[0], np.cumsum(interpolant.mass[first : last + 1])])
+        low = max(np.searchsorted(z, ends[0], side="right") - 1, 0)
+        high = min(np.searchsorted(z, ends[-1]), len(z) - 1)
+        used = [node.conditional for node in interpolant.nodes[low : high + 1]]
+        return cls(
+            names=names,
+            marginals=marginals,
+            mean=mean,
+            sd=sd,
+            ends=ends,
+            cumulative=cumulative / cumulative[-1],
+            nodes=z[low : high + 1],
+            means=np.stack([conditional.mean for conditional in used]),
+            factors=np.stack([conditional.factor for conditional in used]),
+            cells=tuple(_standardised(conditional) for conditional in used),
+        )
 
     def draws(self, uniforms: Float[np.ndarray, "draws 5"]) -> dict[str, np.ndarray]:
         """Uniform points of the unit cube to parameters.
@@ -183,32 +196,25 @@ class Family:
         standardised draw from that node's conditional posterior, given the mean and covariance
         interpolated to theta.
         """
-        z = np.interp(uniforms[:, 0], self._cumulative, self._edges)
-        nodes = self.interpolant.z
-        left = np.clip(np.searchsorted(nodes, z, side="right") - 1, 0, len(nodes) - 2)
-        share = (z - nodes[left]) / (nodes[left + 1] - nodes[left])
+        z = np.interp(uniforms[:, 0], self.cumulative, self.ends)
+        left = np.clip(np.searchsorted(self.nodes, z, side="right") - 1, 0, len(self.nodes) - 2)
+        share = (z - self.nodes[left]) / (self.nodes[left + 1] - self.nodes[left])
         chosen = left + (uniforms[:, 1] < share)
         y = np.empty((len(z), len(self.names) - 1))
         for k in np.unique(chosen):
-            y[chosen == k] = self._cells[k].at(uniforms[chosen == k, 2:])
-        mean, factor = self._shape(z)
-        others = mean + np.einsum("nij,nj->ni", factor, y)
+            y[chosen == k] = self.cells[k].at(uniforms[chosen == k, 2:])
+        others = _bessel(self.nodes, self.means)(z) + np.einsum("nij,nj->ni", self._factor(z), y)
         values = [self.marginals[0].value_at(z)]
         values += [m.value_at(others[:, k]) for k, m in enumerate(self.marginals[1:])]
         return dict(zip(self.names, values, strict=True))
 
-    def _shape(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        nodes = self.interpolant.nodes
-        used = sorted(self._cells)
-        at = self.interpolant.z[used]
-        mean = _bessel(at, np.stack([nodes[k].conditional.mean for k in used]))(z)
-        factors = np.stack([nodes[k].conditional.factor for k in used])
-        size = factors.shape[-1]
+    def _factor(self, z: np.ndarray) -> Float[np.ndarray, "draws params params"]:
+        size = self.factors.shape[-1]
         factor = np.empty((len(z), size, size))
         for i in range(size):
             for j in range(size):
-                factor[:, i, j] = np.interp(z, at, factors[:, i, j])
-        return mean, factor
+                factor[:, i, j] = np.interp(z, self.nodes, self.factors[:, i, j])
+        return factor
 
     @cached_property
     def _quasi(self) -> dict[str, np.ndarray]:
@@ -216,10 +222,9 @@ class Family:
 
     def summary(self) -> pd.DataFrame:
         """A row per parameter: mean and sd by the rule; quantiles by quasi-random draws."""
-        mean, sd = self.interpolant.moments
         q = {"q5": 0.05, "q50": 0.5, "q95": 0.95}
         rows = {
-            name: [mean[k], sd[k], *np.quantile(self._quasi[name], list(q.values()))]
+            name: [self.mean[k], self.sd[k], *np.quantile(self._quasi[name], list(q.values()))]
             for k, name in enumerate(self.names)
         }
         return pd.DataFrame.from_dict(rows, orient="index", columns=["mean", "sd", *q])
@@ -238,6 +243,19 @@ class Family:
         kernel = np.hanning(2 * width + 1)[1:-1]
         ones = np.convolve(np.ones_like(height), kernel, "same")
         return middle, np.convolve(height, kernel, "same") / ones
+
+
+def _standardised(conditional: Conditional) -> Cells:
+    cells = conditional.cells()
+    mass = np.diff(cells.cumulative, prepend=0.0)
+    kept = mass > 1e-10
+    cumulative = np.cumsum(mass[kept])
+    inverse = np.linalg.inv(conditional.factor).T
+    return Cells(
+        (cells.centre[kept] - conditional.mean) @ inverse,
+        cells.sides[kept] @ inverse,
+        cumulative / cumulative[-1],
+    )
 
 
 def _spread(moments: np.ndarray, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -57,6 +57,9 @@ class Verdict:
 
     figures: Mapping[str, float] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    """What the fit takes for granted and cannot check, such as that simulated graphs are like
+    yours."""
 
     @property
     def ok(self) -> bool:
@@ -75,6 +78,7 @@ class Verdict:
         n = len(self.findings)
         head = "no finding" if n == 0 else f"{n} finding{'s' if n > 1 else ''}"
         lines = [head, *(f"  {finding.name}: {finding.message}" for finding in self.findings)]
+        lines += [f"  assumed: {assumption}" for assumption in self.assumptions]
         if self.figures:
             lines.append(", ".join(f"{name} {value:.3g}" for name, value in self.figures.items()))
         return "\n".join(lines)

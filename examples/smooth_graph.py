@@ -3,7 +3,7 @@
 Samples a random geometric graph, draws smooth signals on it, forgets the graph, and learns it back
 from the signals alone at the right number of edges. Writes a picture.
 
-    python examples/demo.py [folder]
+    python examples/smooth_graph.py [folder]
 """
 
 import sys
@@ -44,7 +44,7 @@ def main(folder: Path) -> None:
     print(f"F1 = {f1:.3f} (precision {precision:.3f}, recall {recall:.3f})")
 
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "demo.png"
+    path = folder / "smooth-graph.png"
     positions = np.array([graph.nodes[i]["pos"] for i in range(N_NODES)])
     draw(path, positions, signals[0], solution, truth, learned, f1)
     print(f"picture: {path}")
@@ -99,4 +99,4 @@ def draw(path, positions, signal, solution, truth, learned, f1) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "demo-output"))
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "smooth-graph-output"))

@@ -1,0 +1,113 @@
+"""What follows from a graph that is not known for sure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool
+
+from ..data.dataset import GraphRecord
+from ..data.randomness import Key
+from ..infer.posterior import Posterior
+from .predict import as_dataset, sample_graphs
+
+
+def propagate(
+    key: Key | int,
+    posterior: Posterior,
+    data: Any,
+    function: Callable[[nx.Graph], Any],
+    n: int = 100,
+) -> list[Any]:
+    """The posterior predictive of a function of a graph, for each graph of a data set.
+
+    Parameters
+    ----------
+    key : JAX key or int
+    posterior : Posterior
+    data : GraphDataset or array_like
+        As for `predict`.
+    function : callable
+        Takes a `networkx.Graph` with the nodes' names, returns a number, an array, or a mapping.
+    n : int
+        Graphs drawn.
+
+    Returns
+    -------
+    list of Series, DataFrame or array
+        A row per drawn graph: numbers, a column per key of the mapping, or arrays stacked.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> from edgebelief.belief import propagate
+    >>> from edgebelief.data import ErdosRenyi, GraphDataset
+    >>> from edgebelief.infer import EdgeModel, Exact
+    >>> from edgebelief.networks import DPG
+    >>> data = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=5, n_nodes=8, n_signals=100)
+    >>> posterior = Exact().run(0, EdgeModel(DPG(depth=50)), data)
+    >>> [pieces] = propagate(0, posterior, data[:1], nx.number_connected_components, n=20)
+    >>> pieces.shape, int(pieces.min()) >= 1
+    ((20,), True)
+    """
+    if not n >= 1:
+        raise ValueError(f"n must be at least 1, the graphs drawn; got {n!r}.")
+    data = as_dataset(data)
+    drawn = sample_graphs(key, posterior, data, n)
+    return [
+        _collected([function(to_networkx(record, one)) for one in some])
+        for record, some in zip(data, drawn, strict=True)
+    ]
+
+
+def to_networkx(
+    record: GraphRecord, edges: Bool[np.ndarray, " edges"], **attributes: Any
+) -> nx.Graph:
+    """A graph with the nodes' names and the chosen edges, and numbers on them by name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgebelief.belief import to_networkx
+    >>> from edgebelief.data import GraphDataset
+    >>> [record] = GraphDataset([[1.0, 2.0, 3.0]], names=[["ada", "bob", "cy"]])
+    >>> graph = to_networkx(record, [True, False, False], probability=[0.9, 0.2, 0.1])
+    >>> list(graph), list(graph.edges(data=True))
+    (['ada', 'bob', 'cy'], [('ada', 'bob', {'probability': 0.9})])
+    """
+    graph = nx.Graph()
+    graph.add_nodes_from(record.names)
+    rows, cols = record.support.endpoints
+    for k in np.flatnonzero(edges):
+        numbers = {name: float(values[k]) for name, values in attributes.items()}
+        graph.add_edge(record.names[rows[k]], record.names[cols[k]], **numbers)
+    return graph
+
+
+def _collected(values: list[Any]) -> Any:
+    if all(isinstance(value, Mapping) for value in values):
+        return pd.DataFrame(values)
+    arrays = [_array(value) for value in values]
+    shapes = {array.shape for array in arrays}
+    if len(shapes) > 1:
+        raise ValueError(
+            f"the function returns arrays of different shapes for different graphs: "
+            f"{sorted(shapes)[:5]}. Return a number, arrays of one shape, or a mapping."
+        )
+    return pd.Series(values) if shapes == {()} else np.stack(arrays)
+
+
+def _array(value: Any) -> np.ndarray:
+    try:
+        array = np.asarray(value)
+    except ValueError:  # ragged
+        array = np.array(None)
+    if array.dtype == object:  # None, a generator, a set, a mapping here and none there
+        raise TypeError(
+            f"the function must return a number, an array or a mapping; it returned {value!r}."
+        )
+    return array

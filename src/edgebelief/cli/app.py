@@ -1,0 +1,382 @@
+"""The commands, in the order of the walk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from . import options as o
+from .session import session
+
+app = typer.Typer(
+    help="Learn graphs from data, with calibrated belief in every edge.\n\n"
+    "Exit codes: 0 fine, 2 usage, 3 bad input, 4 the verdict failed (results are written), "
+    "5 resources, 130 interrupted.",
+    epilog="Begin with `edgebelief demo`; see `edgebelief COMMAND --help` for each.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from .. import __version__
+
+        print(f"edgebelief {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command(
+    epilog="Example: `edgebelief simulate --out signals.csv --labels edges.csv --nodes 30`"
+)
+def simulate(
+    out: o.Out,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            "--labels",
+            "-l",
+            help="With a table: a second one, of the true edges.",
+            show_default=False,
+        ),
+    ] = None,
+    ensemble: Annotated[
+        Literal["geometric", "erdos-renyi", "barabasi-albert", "watts-strogatz"],
+        typer.Option(
+            metavar="NAME", help="geometric, erdos-renyi, barabasi-albert or watts-strogatz."
+        ),
+    ] = "geometric",
+    density: Annotated[
+        float, typer.Option(metavar="SHARE", max=1, help="Share of the pairs that are joined.")
+    ] = 0.2,
+    nodes: Annotated[int, typer.Option(metavar="INT", min=2, help="Nodes of a graph.")] = 20,
+    signals: Annotated[int, typer.Option(metavar="INT", min=1, help="Signals on each.")] = 200,
+    graphs: Annotated[
+        int, typer.Option(metavar="INT", min=1, help="Graphs, in an .npz data set.")
+    ] = 20,
+    seed: o.Seed = 0,
+    force: o.Force = False,
+    json: o.Json = False,
+) -> None:
+    """Draw random graphs and smooth signals on them: data to try things on.
+
+    To an .npz, a data set of several graphs with their distances and edges; to a .csv or .parquet,
+    the signals on one graph, with its edges beside it.
+    """
+    with session(json) as this:
+        from .commands import simulated
+
+        simulated(this, out, labels, ensemble, density, nodes, signals, graphs, seed, force)
+
+
+@app.command(epilog="Example: `edgebelief learn signals.csv --degree 4 --out edges.csv`")
+def learn(
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            help="A table: a row per observation, a column per node.",
+            show_default=False,
+        ),
+    ],
+    out: o.Out,
+    degree: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="Wanted mean number of neighbours.")
+    ] = None,
+    density: Annotated[
+        float | None, typer.Option(metavar="SHARE", help="Or wanted share of joined pairs.")
+    ] = None,
+    theta: Annotated[
+        float | None,
+        typer.Option(metavar="NUMBER", help="Or sparsity itself. By default, 1.", min=0),
+    ] = None,
+    bootstrap: Annotated[
+        int,
+        typer.Option(metavar="INT", min=0, help="Resamples, for how often each edge comes back."),
+    ] = 0,
+    metric: o.Metric = "sqeuclidean",
+    transform: o.Transform = None,
+    missing: o.Missing = "error",
+    nodes: o.Nodes = None,
+    transpose: o.Transpose = False,
+    seed: o.Seed = 0,
+    force: o.Force = False,
+    json: o.Json = False,
+) -> None:
+    """Learn one graph from signals alone: no labels, no belief.
+
+    The graph on which the signals are smooth. Writes its edges (.csv, .parquet, .npz) or the graph
+    (.graphml).
+    """  # fmt: skip
+    with session(json) as this:
+        from .commands import learned
+        from .inputs import Given
+
+        sparsity = {"theta": theta, "degree": degree, "density": density}
+        settings = {"metric": metric, "missing": missing, "bootstrap": bootstrap}
+        given = Given([data], nodes, transpose)
+        learned(this, given, out, transform, {**sparsity, **settings, "random_state": seed}, force)
+
+
+@app.command(epilog="Example: `edgebelief elicit data.npz --density 0.05 0.5 --out prior.json`")
+def elicit(
+    data: o.Data,
+    density: Annotated[
+        tuple[float, float],
+        typer.Option(
+            metavar="LOW HIGH",
+            help="Between which shares of all pairs you believe to be joined.",
+            show_default=False,
+        ),
+    ],
+    max_components: Annotated[
+        int | None,
+        typer.Option(metavar="INT", min=1, help="Into how many pieces a graph falls at most."),
+    ] = None,
+    mass: Annotated[
+        float, typer.Option(metavar="P", min=0, max=1, help="How sure you are of that.")
+    ] = 0.95,
+    out: o.OptionalOut = None,
+    metric: o.Metric = "precomputed",
+    transform: o.Transform = None,
+    missing: o.Missing = "error",
+    nodes: o.Nodes = None,
+    transpose: o.Transpose = False,
+    force: o.Force = False,
+    json: o.Json = False,
+) -> None:
+    """Turn what you believe of the graphs into a prior, before any label is looked at.
+
+    Prints what theta, the sparsity, means on these data, and the prior; --out keeps it, for
+    `edgebelief fit --prior prior.json`.
+    """  # fmt: skip
+    with session(json) as this:
+        from .commands import elicited
+        from .inputs import Given
+
+        settings = {"metric": metric, "transform": transform, "missing": missing}
+        beliefs = {"density": density, "max_components": max_components, "mass": mass}
+        elicited(this, Given(data, nodes, transpose), settings, beliefs, out, force)
+
+
+@app.command(
+    epilog="Example: `edgebelief fit returns.csv --metric correlation --groups sectors.csv "
+    "--out model.eb`"
+)
+def fit(
+    data: o.Data,
+    out: o.Out,
+    labels: o.Labels = None,
+    groups: o.Groups = None,
+    metric: o.Metric = "precomputed",
+    transform: o.Transform = None,
+    missing: o.Missing = "error",
+    nodes: o.Nodes = None,
+    transpose: o.Transpose = False,
+    prior: o.Prior = "altered",
+    density: o.Density = None,
+    depth: o.Depth = 200,
+    scale: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|median|NUMBER",
+            help="Multiply the distances: by what suits the prior, by one over each graph's "
+            "median, or by a number. By default, by nothing.",
+            rich_help_panel=o.HOW,
+        ),
+    ] = None,
+    inference: Annotated[
+        Literal["auto", "exact", "nuts", "map", "vi"],
+        typer.Option(metavar="NAME", help="auto, exact, nuts, map or vi.", rich_help_panel=o.HOW),
+    ] = "auto",
+    seed: o.Seed = 0,
+    force: o.Force = False,
+    json: o.Json = False,
+) -> None:
+    """Learn from graphs whose edges are known how to believe in the edges of others.
+
+    Writes a model file (.eb) for `predict`, `score`, `check` and `report`. An npz data set brings
+    its own labels.
+    """
+    with session(json) as this:
+        from .commands import fitted, scale_from
+        from .inputs import Given
+        from .priors import prior_from
+
+        settings = {
+            "metric": metric,
+            "transform": transform,
+            "missing": missing,
+            "prior": prior_from(prior, density),
+            "depth": depth,
+            "scale": scale_from(scale),
+            "inference": inference,
+            "random_state": seed,
+        }
+        given = Given(data, nodes, transpose, labels or [], groups)
+        fitted(this, given, settings, out, force)
+
+
+@app.command(epilog="Example: `edgebelief predict model.eb new.csv --fdr 0.05 --out edges.csv`")
+def predict(
+    model: o.Model,
+    data: o.Data,
+    out: o.Out,
+    nodes: o.Nodes = None,
+    transpose: o.Transpose = False,
+    level: Annotated[
+        float,
+        typer.Option(
+            metavar="P", min=0, max=1, help="Of the interval of each probability; 0 for none."
+        ),
+    ] = 0.9,
+    threshold: o.Threshold = None,
+    cost: o.Cost = None,
+    fdr: o.FDR = None,
+    top_k: o.TopK = None,
+    all_pairs: Annotated[
+        bool, typer.Option("--all-pairs/--edges-only", help="Every pair, or the decided edges.")
+    ] = True,
+    force: o.Force = False,
+    json: o.Json = False,
+) -> None:
+    """Belief in every edge of new graphs.
+
+    Writes a row per pair: probability, its spread, an interval, a decision (.csv, .parquet, .npz);
+    or the decided graph (.graphml).
+    """
+    with session(json) as this:
+        from .commands import predicted
+        from .inputs import Given
+
+        rule = {"threshold": threshold, "cost": cost, "fdr": fdr, "top_k": top_k}
+        given = Given(data, nodes, transpose)
+        predicted(this, model, given, out, level, rule, all_pairs, force)
+
+
+@app.command(epilog="Example: `edgebelief check data.npz --prior flat`")
+def check(
+    data: o.Data,
+    model: Annotated[
+        Path | None,
+        typer.Option("--model", "-m", help="A fitted model; else the prior alone is checked."),
+    ] = None,
+    labels: o.Labels = None,
+    groups: o.Groups = None,
+    statistic: Annotated[
+        Literal["density", "components", "degree spread", "triangles"],
+        typer.Option(metavar="NAME", help="density, components, 'degree spread' or triangles."),
+    ] = "density",
+    draws: Annotated[int, typer.Option(metavar="INT", min=10, help="Data sets to draw.")] = 1000,
+    prior: o.Prior = "altered",
+    density: o.Density = None,
+    depth: o.Depth = 200,
+    metric: o.Metric = "precomputed",
+    transform: o.Transform = None,
+    missing: o.Missing = "error",
+    nodes: o.Nodes = None,
+    transpose: o.Transpose = False,
+    out: o.OptionalOut = None,
+    seed: o.Seed = 0,
+    force: o.Force = False,
+    json: o.Json = False,
+) -> None:
+    """What graphs the prior, or a fitted model, expects of these data, against their labels.
+
+    --out draws a picture (.png, .svg or .pdf).
+    """
+    with session(json) as this:
+        from .commands import checked
+        from .inputs import Given
+        from .priors import prior_from
+
+        settings = {"metric": metric, "transform": transform, "missing": missing, "depth": depth}
+        settings |= {"prior": prior_from(prior, density)}
+        given = Given(data, nodes, transpose, labels or [], groups)
+        how = {"statistic": statistic, "n": draws, "key": seed}
+        checked(this, model, given, settings, how, out, force)
+
+
+@app.command(epilog="Example: `edgebelief score model.eb held-out.npz`")
+def score(
+    model: o.Model,
+    data: o.Data,
+    labels: o.Labels = None,
+    groups: o.Groups = None,
+    nodes: o.Nodes = None,
+    transpose: o.Transpose = False,
+    json: o.Json = False,
+) -> None:
+    """How good a model's belief is on graphs whose edges are known."""
+    with session(json) as this:
+        from .commands import scored
+        from .inputs import Given
+
+        scored(this, model, Given(data, nodes, transpose, labels or [], groups))
+
+
+@app.command(epilog="Example: `edgebelief report model.eb new.csv --out report.html`")
+def report(
+    model: o.Model,
+    data: o.Data,
+    out: o.Out,
+    labels: o.Labels = None,
+    groups: o.Groups = None,
+    nodes: o.Nodes = None,
+    transpose: o.Transpose = False,
+    title: Annotated[str, typer.Option(help="Its heading.")] = "",
+    force: o.Force = False,
+    json: o.Json = False,
+) -> None:
+    """One page to open and to send: the graph, the belief, how good it is, how it was made."""
+    with session(json) as this:
+        from .commands import reported
+        from .inputs import Given
+
+        given = Given(data, nodes, transpose, labels or [], groups)
+        reported(this, model, given, out, title, force)
+
+
+@app.command(epilog="Example: `edgebelief demo`")
+def demo(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to write.")] = Path(
+        "edgebelief-demo"
+    ),
+    seed: o.Seed = 0,
+    force: o.Force = False,
+    json: o.Json = False,
+) -> None:
+    """The whole walk on built-in handwritten digits, ending in a report to open."""
+    with session(json) as this:
+        from .demo import walk
+
+        walk(this, folder, seed, force)
+
+
+@app.command(epilog="Example: `edgebelief info model.eb`")
+def info(
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FILE", help="A model, a data set, a table, ...", show_default=False
+        ),
+    ] = None,
+    json: o.Json = False,
+) -> None:
+    """What a file holds; or versions and devices."""
+    with session(json) as this:
+        from .info import told
+
+        told(this, path)

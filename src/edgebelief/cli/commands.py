@@ -1,0 +1,380 @@
+"""What the commands do, once their options are read."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import typer
+
+from ..data.dataset import GraphDataset
+from ..estimators import GraphLearner, SmoothGraph, load
+from ..infer import InferenceWarning, Verdict
+from .inputs import Given, check_room
+from .outputs import EDGES, check_target, write_edge_table
+from .priors import prior_to_json
+from .session import VERDICT, Misused, Session, command_line
+from .words import for_a_shell
+
+PICTURES = (".png", ".svg", ".pdf")
+
+
+def simulated(
+    this: Session,
+    out: Path,
+    labels: Path | None,
+    ensemble: str,
+    density: float,
+    nodes: int,
+    signals: int,
+    graphs: int,
+    seed: int,
+    force: bool,
+) -> None:
+    """`edgebelief simulate`."""
+    from ..data import save_dataset, smooth_signals, write_edges, write_table
+    from ..data.randomness import split
+    from ..data.signals import SquareRootInverse, adjacency_of
+    from ..estimators.simulate import Simulation
+
+    check_target(out, force, (".npz", ".csv", ".parquet"))
+    many = out.suffix.lower() == ".npz"
+    if many and labels is not None:
+        raise Misused(f"{out}: an npz data set holds its labels; --labels goes with a table.")
+    if labels is not None:
+        check_target(labels, force, (".csv", ".parquet"))
+        if labels.resolve() == out.resolve():
+            raise Misused(f"{out}: --out and --labels are one file; give two.")
+    check_room(nodes, graphs if many else 1)
+    made = Simulation.of(
+        ensemble, nodes, signals, density, graphs, SquareRootInverse(), "sqeuclidean"
+    )
+    if many:
+        with this.working(f"drawing {graphs} graphs"):
+            data = made.sample(seed)
+            save_dataset(out, data)
+        this.say(f"{out}: {graphs} graphs of {nodes} nodes, with distances and edges")
+    else:
+        graph_key, signal_key = split(seed, 2)
+        names = [f"node{i}" for i in range(nodes)]
+        with this.working(f"drawing a graph of {nodes} nodes"):
+            graph = made.ensemble.sample(graph_key, nodes)
+            values = smooth_signals(signal_key, graph, signals)
+            write_table(out, pd.DataFrame(values, columns=names))
+        this.say(f"{out}: {signals} signals on {nodes} nodes")
+        if labels is not None:
+            write_edges(labels, adjacency_of(graph), names, value="edge")
+            this.say(f"{labels}: its {graph.number_of_edges()} edges")
+    this.answer = {
+        "out": str(out),
+        "labels": labels and str(labels),
+        "ensemble": str(made.ensemble),
+        "nodes": nodes,
+        "signals": signals,
+        "graphs": graphs if many else 1,
+        "seed": seed,
+    }
+
+
+def learned(
+    this: Session,
+    given: Given,
+    out: Path,
+    transform: str | None,
+    settings: dict[str, Any],
+    force: bool,
+) -> None:
+    """`edgebelief learn`."""
+    from ..data import transformed
+
+    check_target(out, force, EDGES, given.read_files)
+    if given.paths[0].suffix.lower() == ".npz":
+        raise ValueError(
+            f"{given.paths[0]}: `edgebelief learn` takes one table; `edgebelief fit` a data set."
+        )
+    _at_most_one(settings, ("theta", "degree", "density"))
+    if transform is not None and settings["metric"] == "precomputed":
+        raise Misused("--transform is for signals; --metric precomputed says these are distances.")
+    frame, _ = given.read(settings["metric"], settings["missing"])
+    if transform is not None:
+        frame = given.blame(lambda: transformed(frame, transform))  # type: ignore[arg-type]
+    learner = SmoothGraph(**settings)
+    with this.working(f"learning a graph of {frame.shape[1]} nodes"):
+        given.blame(lambda: learner.fit(frame))
+    table = learner.edge_table()
+    write_edge_table(out, table, [learner.to_networkx()])
+    this.answer = {
+        "out": str(out),
+        "nodes": frame.shape[1],
+        "signals": len(frame) if settings["metric"] != "precomputed" else None,
+        "edges": learner.n_edges_,
+        "degree": learner.degree_,
+        "density": learner.density_,
+        "theta": learner.theta_,
+        "residual": learner.solution_.residual,
+        "strongest": table.head(10).to_dict("records"),
+    }
+    this.say(
+        f"{learner.n_edges_} edges among {frame.shape[1]} nodes (mean degree {learner.degree_:.3g})"
+        f" at theta = {learner.theta_:.4g}"
+    )
+    this.show(table, "strongest edges", most=10)
+    this.say(f"written to {out}")
+
+
+def elicited(
+    this: Session,
+    given: Given,
+    settings: dict[str, Any],
+    beliefs: dict[str, Any],
+    out: Path | None,
+    force: bool,
+) -> None:
+    """`edgebelief elicit`."""
+    from ..atomic import replacing
+    from ..belief import elicit_prior
+    from ..data.forms import graphs_from
+
+    if out is not None:
+        check_target(out, force, (".json",), given.read_files)
+    X, _ = given.read(settings["metric"], settings["missing"])
+    data = given.blame(lambda: graphs_from(X, **settings).data)
+    with this.working("solving along theta"):
+        prior = given.blame(lambda: elicit_prior(data, **beliefs))
+    table = prior.sweep.table()
+    rows = np.linspace(0, len(table) - 1, min(len(table), 12)).astype(int)
+    columns = ["theta", "density", "components", "weight q50"]
+    this.show(table.iloc[rows][columns], "what theta means on these data")
+    low, high = prior.interval
+    this.say(f"the beliefs hold for theta from {low:.4g} to {high:.4g}; the prior:")
+    for name, marginal in prior.items():
+        this.say(f"  {name} ~ {marginal}")
+    described = prior_to_json(prior)
+    this.answer = {"prior": described, "interval": [low, high], "out": out and str(out)}
+    if out is not None:
+        with replacing(out) as temporary:
+            temporary.write_text(json.dumps(described, indent=2) + "\n")
+        this.say(f"written to {out}; use it with --prior {out}")
+
+
+def fitted(this: Session, given: Given, settings: dict[str, Any], out: Path, force: bool) -> None:
+    """`edgebelief fit`."""
+    check_target(out, force, (".eb",), given.read_files)
+    X, A = given.read(settings["metric"], settings["missing"])
+    _need_labels(given, X, A, "Without any known edge, see `edgebelief learn`.")
+    learner = GraphLearner(**settings)
+    has_bar = settings["inference"] == "nuts"
+    with this.working("finding the posterior", has_bar), warnings.catch_warnings():
+        warnings.simplefilter("ignore", InferenceWarning)  # the verdict is said below
+        given.blame(lambda: learner.fit(X, A))
+    learner.save(out)
+    posterior = learner.posterior_
+    this.say(f"fitted to {_counted(posterior.fingerprint)} by {posterior.engine}")
+    summary = posterior.summary()
+    this.show(summary.reset_index(names="parameter"))
+    _say_verdict(this, posterior.verdict)
+    this.say(f"written to {out}")
+    this.answer = {
+        "out": str(out),
+        "engine": posterior.engine,
+        "posterior": summary.to_dict("index"),
+        "log_evidence": posterior.log_evidence,
+        "scale": learner.scale_,
+        "verdict": verdict_to_json(posterior.verdict),
+    }
+    end(posterior.verdict)
+
+
+def predicted(
+    this: Session,
+    model: Path,
+    given: Given,
+    out: Path,
+    level: float,
+    rule: dict[str, Any],
+    all_pairs: bool,
+    force: bool,
+) -> None:
+    """`edgebelief predict`."""
+    check_target(out, force, EDGES, [model, *given.read_files])
+    _at_most_one(rule, tuple(rule))
+    learner = load(model)
+    X, _ = given.read_for(learner)
+    one = out.suffix.lower() == ".graphml"
+    if one and (len(given.paths) > 1 or (isinstance(X, GraphDataset) and len(X) > 1)):
+        raise Misused(f"{out}: GraphML holds one graph; use .csv, .parquet or .npz for several.")
+    with this.working("predicting"):
+        table = given.blame(lambda: learner.edge_table(X, level=level or None, **rule))
+    if len(given.paths) > 1:
+        table["graph"] = [given.paths[t].stem for t in table["graph"]]
+    kept = table if all_pairs else table[table["decision"] == 1]
+    made = learner.to_networkx(X, **rule) if one else []
+    write_edge_table(out, kept, made if isinstance(made, list) else [made])
+    n_edges = int(table["decision"].sum())
+    verdict = learner.posterior_.verdict
+    believed = table.sort_values("probability", ascending=False, kind="stable")
+    this.say(f"{n_edges} of {len(table)} pairs are decided to be edges; the most believed:")
+    shown = ["graph", "source", "target", "probability", "low", "high", "epistemic"]
+    this.show(believed[[name for name in shown if name in table.columns]], most=10)
+    _say_findings(this, verdict)
+    this.say(f"written to {out}")
+    this.answer = {
+        "out": str(out),
+        "pairs": len(table),
+        "edges": n_edges,
+        "expected_edges": float(table["probability"].sum()),
+        "most_believed": believed.head(10).to_dict("records"),
+        "verdict": verdict_to_json(verdict),
+    }
+    end(verdict)
+
+
+def checked(
+    this: Session,
+    model: Path | None,
+    given: Given,
+    settings: dict[str, Any],
+    how: dict[str, Any],
+    out: Path | None,
+    force: bool,
+) -> None:
+    """`edgebelief check`."""
+    if out is not None:
+        read = given.read_files if model is None else [model, *given.read_files]
+        check_target(out, force, PICTURES, read)
+    learner = GraphLearner(**settings) if model is None else load(model)
+    X, A = given.read_for(learner) if model else given.read(learner.metric, learner.missing)
+    with this.working("drawing graphs"):
+        found = given.blame(lambda: learner.predictive_checks(X, A, **how))
+    this.answer = {
+        check.source: {
+            "statistic": check.statistic,
+            "mean": float(check.values.mean()),
+            "q5": float(np.quantile(check.values, 0.05)),
+            "q95": float(np.quantile(check.values, 0.95)),
+            "observed": check.observed,
+            "tail": None if check.observed is None else check.tail_probability,
+        }
+        for check in found
+    }
+    for check in found:
+        this.say(str(check))
+    if out is not None:
+        _draw_checks(out, found)
+        this.say(f"picture: {out}")
+    if model is not None:
+        _say_findings(this, learner.posterior_.verdict)
+        this.answer["verdict"] = verdict_to_json(learner.posterior_.verdict)
+        end(learner.posterior_.verdict)
+
+
+def scored(this: Session, model: Path, given: Given) -> None:
+    """`edgebelief score`."""
+    learner = load(model)
+    X, A = given.read_for(learner)
+    _need_labels(given, X, A, "There is nothing to score without any.")
+    with this.working("predicting"):
+        found = given.blame(lambda: learner.calibration_report(X, A))
+    verdict = learner.posterior_.verdict
+    this.answer = {**found.as_dict(), "verdict": verdict_to_json(verdict)}
+    this.say(str(found))
+    _say_findings(this, verdict)
+    end(verdict)
+
+
+def reported(this: Session, model: Path, given: Given, out: Path, title: str, force: bool) -> None:
+    """`edgebelief report`."""
+    check_target(out, force, (".html", ".htm"), [model, *given.read_files])
+    learner = load(model)
+    X, A = given.read_for(learner)
+    about: dict[str, Any] = {"title": title} if title else {}
+    with this.working("writing the report"):
+        recipe = shlex.join(command_line())
+        given.blame(lambda: learner.report(out, X, A, recipe=recipe, **about))
+    verdict = learner.posterior_.verdict
+    this.say(f"report: {out.resolve().as_uri()}")
+    _say_findings(this, verdict)
+    this.answer = {"out": str(out), "verdict": verdict_to_json(verdict)}
+    end(verdict)
+
+
+def scale_from(text: str | None) -> Any:
+    """What --scale says."""
+    if text is None or text in ("auto", "median"):
+        return text
+    try:
+        number = float(text)
+    except ValueError:
+        number = np.nan
+    if not 0 < number < np.inf:
+        raise Misused(f"--scale is auto, median or a number above 0; got {text!r}.")
+    return number
+
+
+def _at_most_one(settings: dict[str, Any], names: Sequence[str]) -> None:
+    given = [f"--{name.replace('_', '-')}" for name in names if settings[name] is not None]
+    if len(given) > 1:
+        raise Misused(f"give one of {' and '.join(given)}, not both.")
+
+
+def _need_labels(given: Given, X: Any, A: Any, otherwise: str) -> None:
+    if A is None and not (isinstance(X, GraphDataset) and X.n_labels):
+        raise ValueError(
+            f"{given.paths[0]}: no edge is known; give --labels or --groups. {otherwise}"
+        )
+
+
+def _counted(fingerprint: Any) -> str:
+    graphs = fingerprint.n_graphs
+    return f"{fingerprint.n_labels} labels of {graphs} graph{'s' if graphs != 1 else ''}"
+
+
+def verdict_to_json(verdict: Verdict) -> dict[str, Any]:
+    """All of it, for machines."""
+    return {
+        "ok": verdict.ok,
+        "findings": [finding._asdict() for finding in verdict.findings],
+        "assumptions": list(verdict.assumptions),
+        "figures": dict(verdict.figures),
+    }
+
+
+def _say_verdict(this: Session, verdict: Verdict) -> None:
+    if verdict.ok:
+        this.say("verdict: nothing was found to be wrong with the fit", "green")
+    _say_findings(this, verdict)
+
+
+def _say_findings(this: Session, verdict: Verdict) -> None:
+    """What a reader of results must know of the fit behind them."""
+    for finding in verdict.findings:
+        this.say(for_a_shell(f"verdict: {finding.name}: {finding.message}"), "yellow")
+    for assumption in verdict.assumptions:
+        this.say(f"assumed: {assumption}")
+
+
+def end(verdict: Verdict) -> None:
+    """Findings are results too: they are written, and the exit code tells."""
+    if not verdict.ok:
+        raise typer.Exit(VERDICT)
+
+
+def _draw_checks(out: Path, found: Sequence[Any]) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    from ..atomic import replacing
+    from ..plots import CheckDisplay
+
+    figure = CheckDisplay(found).plot()[0].figure
+    with replacing(out) as temporary:
+        figure.savefig(temporary, dpi=140)
+    plt.close(figure)

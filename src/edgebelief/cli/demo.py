@@ -1,0 +1,116 @@
+"""The whole walk on built-in data: what a newcomer runs first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..belief import elicit_prior
+from ..data import digits, save_dataset, write_table
+from ..estimators import GraphLearner
+from .commands import end, verdict_to_json
+from .outputs import check_target
+from .session import Session
+
+# Three graphs of 50 images to learn from, three to be judged on.
+TRAIN, TEST, CLASSES = 3, 3, (0, 1)
+RECIPE = """\
+from edgebelief import GraphLearner
+from edgebelief.data import digits
+
+train, test = digits(key={seed}, n_train={train}, n_test={test}, classes={classes})
+learner = GraphLearner(prior={{"density": (0.3, 0.7)}}).fit(train)
+print(learner.posterior_)
+print(learner.calibration_report(test))
+learner.report("report.html", test)"""
+
+
+def walk(this: Session, folder: Path, seed: int, force: bool) -> None:
+    """Digits: elicit, fit, predict, score, report."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder}: is a file; give the name of a folder.")
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = {
+        "held-out graphs": folder / "held-out.npz",
+        "model": folder / "model.eb",
+        "edges": folder / "edges.csv",
+        "report": folder / "report.html",
+    }
+    for path in paths.values():
+        check_target(path, force, (path.suffix,))
+
+    this.say("1  The data: images of the digits 0 and 1, their distances, and which are alike")
+    train, test = digits(seed, TRAIN, TEST, classes=CLASSES)
+    save_dataset(paths["held-out graphs"], test)
+    this.say(
+        f"   {TRAIN} graphs of {train.n_nodes[0]} images to learn from, {TEST} to be judged on"
+    )
+
+    this.say("2  A belief, before any label: between 30 and 70 % of the pairs are alike")
+    belief = {"density": (0.3, 0.7)}
+    with this.working("solving along theta"):
+        prior = elicit_prior(train, **belief)  # type: ignore[arg-type]
+    this.say(f"   so theta, the sparsity, is {_words(prior['theta'])}")
+
+    this.say("3  The posterior, given the labels of the training graphs")
+    learner = GraphLearner(prior=belief, random_state=seed)
+    with this.working("finding the posterior"):
+        learner.fit(train)
+    learner.save(paths["model"])
+    for name, row in learner.posterior_.summary().iterrows():
+        this.say(f"   {name:6} {row['mean']:8.4g} +- {row['sd']:.3g}")
+    found = learner.posterior_.verdict
+    this.say(f"   verdict: {'nothing was found to be wrong' if found.ok else str(found)}")
+
+    this.say("4  Belief in the pairs of graphs it has not seen")
+    with this.working("predicting"):
+        table = learner.edge_table(test)
+        scores = learner.calibration_report(test)
+    write_table(paths["edges"], table)
+    p, sure = table["probability"], 0.95
+    certain = ((p > sure) | (p < 1 - sure)).mean()
+    this.say(f"   {len(table)} pairs; of {certain:.0%} it is at least 95 % sure")
+
+    this.say("5  Is it right to be so sure?")
+    for line in str(scores).splitlines():
+        this.say(f"   {line}")
+    confident = _accuracy_when_sure(table, test, sure)
+    this.say(f"   where it was at least 95 % sure, it was right {confident:.1%} of the time")
+
+    with this.working("writing the report"):
+        learner.report(
+            paths["report"],
+            test,
+            title="Which images show the same digit?",
+            recipe=RECIPE.format(seed=seed, train=TRAIN, test=TEST, classes=CLASSES),
+        )
+    this.say()
+    this.say(f"Open the report: {paths['report'].resolve().as_uri()}", "bold")
+    this.answer = {
+        **{name: str(path) for name, path in paths.items()},
+        "scores": scores.as_dict(),
+        "right when sure": confident,
+        "verdict": verdict_to_json(found),
+    }
+    end(found)
+
+
+def _words(marginal: Any) -> str:
+    low, high = marginal.quantile(np.array([0.025, 0.975]))
+    return f"believed to lie between {low:.2g} and {high:.2g}"
+
+
+def _accuracy_when_sure(table: Any, test: Any, sure: float) -> float:
+    labels = {
+        (t, record.names[i], record.names[j]): a
+        for t, record in enumerate(test)
+        for i, j, a in zip(*record.support.endpoints, record.a, strict=True)
+    }
+    truth = np.array(
+        [labels[key] for key in zip(table.graph, table.source, table.target, strict=True)]
+    )
+    p = table["probability"].to_numpy()
+    certain = (p > sure) | (p < 1 - sure)
+    return float(((p > 0.5) == truth)[certain].mean())

@@ -1,0 +1,229 @@
+"""`edgebelief info`: what a file holds, said plainly."""
+
+from __future__ import annotations
+
+import json
+import platform
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..data.files import edges_to_matrix, read_matrix, read_signals, read_table
+from .commands import verdict_to_json
+from .inputs import Given, read_graphml, read_groups
+from .priors import read_prior
+from .session import Session
+
+READABLE = (
+    "a model (.eb), a data set (.npz), a table (.csv, .tsv, .txt, .parquet), a graph (.graphml) or "
+    "a prior (.json)"
+)
+
+
+def told(this: Session, path: Path | None) -> None:
+    """`edgebelief info`."""
+    if path is None:
+        _tell_machine(this)
+        return
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: {'is a folder' if path.is_dir() else 'no such file'}.")
+    kinds = {
+        ".eb": _tell_model,
+        ".npz": _tell_arrays,
+        ".graphml": _tell_graph,
+        ".json": _tell_json,
+        **dict.fromkeys((".csv", ".tsv", ".txt", ".parquet"), _tell_table),
+    }
+    tell = kinds.get(path.suffix.lower())
+    if tell is None:
+        raise ValueError(f"{path}: of no known kind; edgebelief reads {READABLE}.")
+    tell(this, path)
+
+
+def _tell_machine(this: Session) -> None:
+    from importlib.metadata import version
+
+    import jax
+
+    from .. import __version__
+    from ..cores import n_cores
+
+    found = {"edgebelief": __version__, "python": platform.python_version()}
+    found |= {name: version(name) for name in ("jax", "numpyro", "numpy", "scikit-learn")}
+    found |= {"devices": ", ".join(str(d) for d in jax.devices()), "cores": str(n_cores())}
+    this.answer = found
+    for name, value in found.items():
+        this.say(f"{name:14}{value}")
+
+
+def _tell_model(this: Session, path: Path) -> None:
+    from ..estimators import load
+
+    learner = load(path)
+    posterior = learner.posterior_
+    this.say(f"{path}: a model, {learner}")
+    this.say(str(posterior))
+    this.answer = {
+        "kind": "model",
+        "settings": {k: str(v) for k, v in learner.get_params(False).items()},
+        "engine": posterior.engine,
+        "posterior": posterior.summary().to_dict("index"),
+        "verdict": verdict_to_json(posterior.verdict),
+    }
+
+
+def _tell_arrays(this: Session, path: Path) -> None:
+    table = _edges_of(path)
+    if table is not None:
+        _tell_edges(this, path, table)
+        return
+    data, _ = Given([path]).read("precomputed", "error")
+    scale = float(np.median(np.concatenate([record.e for record in data])))
+    this.answer = {
+        "kind": "data set",
+        "graphs": len(data),
+        "nodes": sorted(set(data.n_nodes)),
+        "labels": data.n_labels,
+        "median distance": scale,
+    }
+    few, many = min(data.n_nodes), max(data.n_nodes)
+    this.say(
+        f"{path}: a data set, {len(data)} graph{'s' if len(data) > 1 else ''} of "
+        f"{few if few == many else f'{few} to {many}'} nodes, {data.n_labels} known labels, median "
+        f"distance {scale:.4g}"
+    )
+
+
+def _edges_of(path: Path) -> pd.DataFrame | None:
+    """The table that `predict` and `learn` write as .npz."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if not {"source", "target"} <= set(file):
+                return None
+            return pd.DataFrame({name: file[name] for name in file})
+    except Exception:
+        return None  # `load_dataset` says what is wrong
+
+
+def _tell_graph(this: Session, path: Path) -> None:
+    matrix = read_graphml(path)
+    edges = int(np.triu(matrix.to_numpy() != 0, 1).sum())
+    this.answer = {"kind": "graph", "edges": edges, **_nodes(matrix)}
+    this.say(f"{path}: a graph, {edges} edges among {len(matrix)} nodes; it serves as --labels")
+    _say_nodes(this, matrix)
+
+
+def _tell_json(this: Session, path: Path) -> None:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8-sig"))
+    except ValueError as error:
+        raise ValueError(f"{path}: not JSON ({error}).") from None
+    lists = found if isinstance(found, dict) else {"": found}
+    names = {key: some for key, some in lists.items() if _are_names(some)}
+    if names and len(names) == len(lists):
+        this.answer = {"kind": "nodes", "names": {key: len(some) for key, some in names.items()}}
+        for key, some in names.items():
+            this.say(f"{path}{key and ':'}{key}: a list of {len(some)} node names, for --nodes")
+        return
+    prior = read_prior(path)
+    this.answer = {"kind": "prior", "prior": {name: str(m) for name, m in prior.items()}}
+    this.say(f"{path}: a prior, for --prior")
+    for name, marginal in prior.items():
+        this.say(f"  {name} ~ {marginal}")
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str | int) for name in value)
+
+
+def _tell_table(this: Session, path: Path) -> None:
+    table = read_table(path)
+    if {"source", "target"} <= set(table.columns):
+        _tell_edges(this, path, table)
+    elif (matrix := _square(path)) is not None:
+        _tell_square(this, path, matrix)
+    elif (groups := _groups(path, table)) is not None:
+        n_groups = len(set(groups.values()))
+        this.answer = {"kind": "groups", "nodes": len(groups), "groups": n_groups}
+        many = "a group" if n_groups == 1 else f"{n_groups} groups"
+        this.say(f"{path}: groups, {len(groups)} nodes in {many}, for --groups")
+    else:
+        _tell_signals(this, path, table)
+
+
+def _tell_edges(this: Session, path: Path, table: pd.DataFrame) -> None:
+    ends = table[["source", "target"]].astype(str).to_numpy()
+    others = [str(name) for name in table.columns if name not in ("source", "target")]
+    nodes = list(dict.fromkeys(ends.ravel()))
+    if "graph" not in others and len(others) < 2 and path.suffix.lower() != ".npz":
+        edges_to_matrix(table, where=str(path))  # to be used as labels it must be sound
+    this.answer = {"kind": "edges", "pairs": len(table), "nodes": len(nodes), "columns": others}
+    beside = f", with {', '.join(others)}" if others else ""
+    this.say(f"{path}: an edge list, {len(table)} pairs among {len(nodes)} nodes{beside}")
+
+
+def _square(path: Path) -> pd.DataFrame | None:
+    try:
+        return read_matrix(path)
+    except ValueError:
+        return None
+
+
+def _tell_square(this: Session, path: Path, matrix: pd.DataFrame) -> None:
+    values = matrix.to_numpy()
+    off = values[~np.eye(len(values), dtype=bool)]
+    known = off[~np.isnan(off)]
+    labels = bool(np.isin(known, (0, 1)).all())
+    gaps = int(np.isnan(off).sum())
+    symmetric = bool(np.array_equal(values, values.T, equal_nan=True))
+    this.answer = {
+        "kind": "matrix",
+        "holds": "labels" if labels else "distances",
+        "gaps": gaps,
+        "symmetric": symmetric,
+        **_nodes(matrix),
+    }
+    what = "labels (0, 1), for --labels" if labels else "distances, say"
+    this.say(
+        f"{path}: a square matrix of {len(matrix)} nodes ({what}), {gaps} gaps"
+        f"{'' if symmetric else ', not symmetric'}"
+    )
+    _say_nodes(this, matrix)
+
+
+def _groups(path: Path, table: pd.DataFrame) -> dict[str, str] | None:
+    """Two columns of which the first holds names: as signals, it would be a single node."""
+    numeric = pd.to_numeric(table.iloc[:, 0], errors="coerce").notna().any()
+    return read_groups(path) if table.shape[1] == 2 and not numeric else None
+
+
+def _tell_signals(this: Session, path: Path, table: pd.DataFrame) -> None:
+    columns = [str(name) for name in table.columns]
+    try:
+        signals = read_signals(path)
+        if signals.shape[1] < 2:
+            raise ValueError(f"{path}: a single column of numbers")
+    except ValueError as error:
+        raise ValueError(
+            f"{path}: {len(table)} rows and the columns {columns[:5]}, of no known kind: not an "
+            f"edge list (source, target), a matrix with names, groups (node, group) or signals "
+            f"({str(error).removeprefix(str(path)).lstrip(':, ').rstrip('.')})."
+        ) from None
+    gaps = int(signals.isna().sum().sum())
+    this.answer = {"kind": "signals", "rows": len(signals), "gaps": gaps, **_nodes(signals)}
+    this.say(
+        f"{path}: a table of signals, {len(signals)} rows (observations), {signals.shape[1]} "
+        f"columns (nodes), {gaps} gaps"
+    )
+    _say_nodes(this, signals)
+
+
+def _nodes(frame: pd.DataFrame) -> dict[str, Any]:
+    return {"nodes": frame.shape[1], "names": [str(name) for name in frame.columns[:10]]}
+
+
+def _say_nodes(this: Session, frame: pd.DataFrame) -> None:
+    names = ", ".join(str(name) for name in frame.columns[:10])
+    this.say(f"nodes: {names}{' ...' if frame.shape[1] > 10 else ''}")

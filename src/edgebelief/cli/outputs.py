@@ -1,0 +1,77 @@
+"""What commands write: never over a file unless told to, and never half of one."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+
+from ..atomic import replacing
+from ..data.files import write_table
+
+EDGES = (".csv", ".parquet", ".graphml", ".npz")
+# What XML 1.0 cannot hold.
+_NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+
+
+def check_target(
+    path: Path, force: bool, suffixes: Sequence[str], read: Sequence[Path] = ()
+) -> None:
+    """Before any work is done: may this be written? `read` is what the command reads."""
+    if path.suffix.lower() not in suffixes:
+        *others, last = suffixes
+        wanted = f"{', '.join(others)} or {last}" if others else last
+        raise ValueError(f"{path}: must end in {wanted}, not {path.suffix!r}.")
+    if path.is_dir():
+        raise ValueError(f"{path}: is a folder; give the name of a file.")
+    if any(_same_file(path, other) for other in read):
+        raise ValueError(f"{path}: is read by this command; write to another file.")
+    if path.exists() and not force:
+        raise ValueError(f"{path}: is there already; --force replaces it.")
+    if not path.parent.is_dir():
+        raise ValueError(f"{path}: there is no folder {path.parent}; make it first.")
+    if not os.access(path.parent, os.W_OK):
+        raise ValueError(f"{path}: nothing can be written in the folder {path.parent}.")
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    return one.resolve() == other.resolve()
+
+
+def write_edge_table(path: Path, table: pd.DataFrame, graphs: list[nx.Graph]) -> None:
+    """A table of edges, in the format of the path's suffix; `graphs` are the same for GraphML."""
+    suffix = path.suffix.lower()
+    if suffix == ".graphml":
+        if len(graphs) != 1:
+            raise ValueError(
+                f"{path}: GraphML holds one graph, and there are {len(graphs)}; use .csv, .parquet "
+                f"or .npz."
+            )
+        write_graphml(path, graphs[0])
+    elif suffix == ".npz":
+        with replacing(path) as temporary, temporary.open("wb") as file:
+            np.savez_compressed(file, **_columns(table))
+    else:
+        write_table(path, table)
+
+
+def write_graphml(path: Path, graph: nx.Graph) -> None:
+    """One graph."""
+    for name in graph:
+        if _NOT_XML.search(str(name)):
+            raise ValueError(f"{path}: GraphML cannot hold the node name {name!r}; use .csv.")
+    with replacing(path) as temporary:
+        nx.write_graphml_xml(graph, temporary)
+
+
+def _columns(table: pd.DataFrame) -> dict[str, Any]:
+    text = {"source", "target"}
+    return {
+        str(name): table[name].to_numpy(str if name in text else None) for name in table.columns
+    }

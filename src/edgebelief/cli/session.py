@@ -1,0 +1,247 @@
+"""One run of a command: what it says, what it answers, how it ends.
+
+Words on what goes on go to the standard error; the answer goes to the standard output, as words or,
+with --json, as one JSON object. An error is one line, and an exit code that says whose it was.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import re
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from .interrupt import INTERRUPTED, MESSAGE
+from .words import about_an_option, for_a_shell
+
+BUG, USAGE, BAD_INPUT, VERDICT, RESOURCES = 1, 2, 3, 4, 5
+# Names come from files, and a terminal obeys what these begin.
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+_arguments: ContextVar[Sequence[str]] = ContextVar("arguments", default=())
+
+
+class NoRoom(Exception):
+    """The machine is too small for this."""
+
+
+class Misused(Exception):
+    """An option that cannot be."""
+
+
+@contextmanager
+def running(arguments: Sequence[str]) -> Iterator[None]:
+    """What the command was called with, for `command_line`."""
+    token = _arguments.set(arguments)
+    try:
+        yield
+    finally:
+        _arguments.reset(token)
+
+
+def command_line() -> list[str]:
+    """The command that runs."""
+    return ["edgebelief", *_arguments.get()]
+
+
+class Session:
+    """What a command says and answers.
+
+    Parameters
+    ----------
+    json : bool
+        Whether the answer is JSON rather than words.
+    """
+
+    def __init__(self, json: bool):
+        self.json = json
+        self.answer: dict[str, Any] = {}
+        self._notes = _Patient(stderr=True, highlight=False)
+        self._out = _Patient(highlight=False, soft_wrap=True)
+
+    def note(self, text: str, style: str = "dim") -> None:
+        """A word on what is going on."""
+        self._notes.print(Text(_shown(text), style=style), soft_wrap=True)
+
+    def say(self, text: str = "", style: str = "") -> None:
+        """A line of the answer, if it is in words."""
+        if not self.json:
+            self._out.print(Text(_shown(text), style=style), soft_wrap=True)
+
+    def show(self, rows: Any, title: str = "", most: int = 20) -> None:
+        """The first rows of a frame, as a table, if the answer is in words."""
+        if self.json:
+            return
+        table = Table(title=Text(title) if title else None, title_justify="left")
+        for name in rows.columns:
+            number = rows[name].dtype.kind in "fiu"
+            justify = "right" if number else "left"
+            table.add_column(Text(str(name)), justify=justify, overflow="fold")  # type: ignore[arg-type]
+        for row in rows.head(most).itertuples(index=False):
+            table.add_row(*(Text(_cell(value)) for value in row))
+        self._out.print(table)
+        if len(rows) > most:
+            self.say(f"... and {len(rows) - most} more", "dim")
+
+    @contextmanager
+    def working(self, what: str, has_bar: bool = False) -> Iterator[None]:
+        """A spinner with the time while something takes long; for people, so on terminals alone.
+
+        Not where the work shows a bar itself: of two, neither can be read.
+        """
+        if has_bar or not self._notes.is_terminal:
+            yield
+            return
+        columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+        with Progress(*columns, console=self._notes, transient=True) as progress:
+            progress.add_task(what, total=None)
+            yield
+
+
+@contextmanager
+def session(json_wanted: bool) -> Iterator[Session]:
+    """Run a command's body: warnings become lines, errors one line and an exit code."""
+    this = Session(json_wanted)
+    said: list[str] = []
+
+    def warned(message: Any, *_: Any, **__: Any) -> None:
+        text = for_a_shell(str(message))
+        if text not in said:
+            said.append(text)
+            this.note(f"warning: {text}", "yellow")
+
+    code, problem, bug = 0, "", None
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        warnings.showwarning = warned
+        try:
+            yield this
+        except typer.Exit as stop:
+            code = stop.exit_code
+        except KeyboardInterrupt:
+            code, problem = INTERRUPTED, MESSAGE
+        except Exception as error:
+            code, problem = _judged(error)
+            bug = error if code == BUG else None
+    if problem:
+        this.answer = {"error": for_a_shell(problem), "exit_code": code}
+    if json_wanted:
+        try:
+            _print_json(this.answer | ({"warnings": said} if said else {}))
+        except OSError as error:  # the disk that it goes to is full
+            _forget(sys.stdout)
+            code, problem = _judged(error)
+    if problem:
+        this.note(f"error: {for_a_shell(problem)}", "bold red")
+    if bug is not None:
+        raise bug
+    if code:
+        raise typer.Exit(code)
+
+
+def complain(problem: str, code: int, *, json_wanted: bool) -> int:
+    """Say what is wrong where no session could begin; returns the code."""
+    if json_wanted:
+        _print_json({"error": problem, "exit_code": code})
+    Session(json_wanted).note(f"error: {for_a_shell(problem)}", "bold red")
+    return code
+
+
+def _judged(error: Exception) -> tuple[int, str]:
+    """Whose an error is, and what to say of it."""
+    text = str(error)
+    if isinstance(error, Misused):
+        return USAGE, text
+    if isinstance(error, NoRoom | MemoryError):
+        return RESOURCES, text or "not enough memory."
+    if isinstance(error, OSError):
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOMEM)
+        return (RESOURCES if full else BAD_INPUT), _of_os(error)
+    if "RESOURCE_EXHAUSTED" in text:
+        return RESOURCES, f"the device is out of memory: {text.splitlines()[0]}"
+    expected = ValueError, TypeError, IndexError, ImportError, FloatingPointError
+    if isinstance(error, expected) and _is_ours(error):
+        whose = USAGE if about_an_option(text) else BAD_INPUT
+        return whose, f"{text} {getattr(error, 'cure', '')}".strip()
+    return BUG, (
+        f"a mistake in edgebelief, not in your data ({type(error).__name__}: {text}). Please "
+        f"report it, with the lines below."
+    )
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether an error was raised by a check of this package, or in a reader it called.
+
+    Anything else is a bug of ours, and deserves its traceback.
+    """
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return True
+    where = trace.tb_frame.f_globals.get("__name__", "")
+    readers = ("edgebelief", "pyarrow", "zipfile", "numpy.lib", "xml", "networkx.readwrite", "json")
+    return where.startswith(readers)
+
+
+def _of_os(error: OSError) -> str:
+    if error.strerror is None:
+        return str(error)
+    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+
+
+class _Patient(Console):
+    """A console that, when its reader has gone (`| head`), stays silent rather than end us."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        _forget(self.file)
+
+
+def _print_json(answer: dict[str, Any]) -> None:
+    try:
+        print(json.dumps(_plain(answer), indent=2, allow_nan=False), flush=True)
+    except BrokenPipeError:
+        _forget(sys.stdout)
+
+
+def _forget(stream: Any) -> None:
+    """Send what is still to come nowhere: Python flushes at its end, and would complain."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def _shown(text: str) -> str:
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def _cell(value: Any) -> str:
+    text = f"{value:.3g}" if isinstance(value, float) else str(value)
+    return _shown(text.replace("\n", "\\n"))
+
+
+def _plain(value: Any) -> Any:
+    """For JSON, which has no NaN: those are null."""
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float | bool | None) else str(value)

@@ -1,0 +1,7 @@
+"""Graph learning in scikit-learn's conventions."""
+
+from .learner import GraphLearner
+from .saved import load
+from .smooth import SmoothGraph
+
+__all__ = ["GraphLearner", "SmoothGraph", "load"]

@@ -1,0 +1,540 @@
+"""GraphLearner: from measurements and known edges to belief in the edges of new graphs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from .. import metrics
+from ..belief import (
+    BeliefWarning,
+    CalibrationReport,
+    Predictions,
+    PredictiveCheck,
+    decide,
+    elicit_prior,
+    intervals,
+    posterior_predictive,
+    predict,
+    prior_predictive,
+    propagate,
+    sample_graphs,
+    to_networkx,
+)
+from ..data.dataset import GraphDataset
+from ..data.ensembles import Ensemble
+from ..data.forms import Graphs, graphs_from, rescaled, warn_if_alike
+from ..data.signals import Filter, SquareRootInverse, Transform
+from ..infer import MAP, NUTS, VI, EdgeModel, Engine, Exact, Prior
+from ..infer.exact import applies
+from ..infer.flatness import best_rescaling
+from ..networks import DPG, Network
+from ..validate import check_number
+from .simulate import Simulation
+
+NETWORKS: dict[str, type[Network]] = {"dpg": DPG}
+ENGINES: dict[str, Callable[[], Engine]] = {"exact": Exact, "nuts": NUTS, "map": MAP, "vi": VI}
+
+
+class GraphLearner(BaseEstimator):
+    """Learn from graphs whose edges are known how to believe in the edges of others.
+
+    Supervised and Bayesian: a network that solves the smooth-signals graph problem, with three
+    parameters, whose posterior given the known edges is carried over to every edge of a new graph.
+    scikit-learn's conventions, except that a sample is a whole graph.
+
+    If no graph with known edges is at hand, see `GraphLearner.simulated`; for one graph without
+    belief, `SmoothGraph`.
+
+    Parameters
+    ----------
+    network : "dpg" or Network
+        The unrolled iteration. A `Network` brings its own depth.
+    prior : str, Prior or mapping
+        "altered" (default), "original" or "flat", the paper's; a `Prior`; or beliefs about graphs,
+        such as ``{"density": (0.05, 0.5)}``, which `elicit_prior` turns into one on the training
+        distances.
+    depth : int or None
+        Layers; None for the converged solution.
+    metric : "precomputed", "sqeuclidean", "log-euclidean", "correlation" or callable
+        What X holds: distances, or signals to compute these distances from. A function takes
+        signals (P, N) and returns distances.
+    scale : None, "auto", "median" or float
+        What distances are multiplied by, at fit and at predict. Never anything unless asked: None.
+        "auto" is the power of ten that suits the prior; "median" divides each graph's distances by
+        their median, so that only ratios matter; a number is that number. Where a rescaling would
+        help, the verdict says so.
+    missing : "error" or "pairwise"
+        Gaps (NaN) in signals: refused, or each pair uses the signals that have both.
+    transform : None, "log", "diff", "log-returns" or "standardize"
+        What is done to signals before distances are computed: see `edgebelief.data.transformed`.
+        Kept here, rather than in a step before, so that a saved model knows it.
+    inference : "auto", "exact", "nuts", "map", "vi" or an engine
+        "auto" is exact where that applies (the default network and readout), else NUTS.
+    random_state : int, RandomState or None
+        Of the engine's chance, and of sampled graphs and intervals.
+
+    Attributes
+    ----------
+    posterior_ : Posterior
+        With its `verdict`.
+    model_ : EdgeModel
+    scale_ : float or "median"
+
+    Examples
+    --------
+    >>> from edgebelief import GraphLearner
+    >>> from edgebelief.data import ErdosRenyi, GraphDataset
+    >>> data = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=6, n_nodes=8, n_signals=200)
+    >>> X, A = [g.distance_matrix() for g in data], [g.label_matrix() for g in data]
+    >>> learner = GraphLearner(depth=50).fit(X[:5], A[:5])
+    >>> learner.predict_proba(X[5]).shape
+    (8, 8)
+    >>> learner.edge_table(X[5]).columns.tolist()
+    ['source', 'target', 'probability', 'sd', 'epistemic', 'aleatoric', 'low', 'high', 'decision']
+    """
+
+    def __init__(
+        self,
+        network: Literal["dpg"] | Network = "dpg",
+        prior: str | Prior | Mapping[str, Any] = "altered",
+        depth: int | None = 200,
+        *,
+        metric: Any = "precomputed",
+        scale: Literal["auto", "median"] | float | None = None,
+        missing: Literal["error", "pairwise"] = "error",
+        transform: Transform | None = None,
+        inference: str | Engine = "auto",
+        random_state: Any = 0,
+    ):
+        self.network = network
+        self.prior = prior
+        self.depth = depth
+        self.metric = metric
+        self.scale = scale
+        self.missing = missing
+        self.transform = transform
+        self.inference = inference
+        self.random_state = random_state
+
+    def fit(self, X: Any, A: Any = None, *, sample_weight: Any = None) -> GraphLearner:
+        """Find the posterior of the parameters.
+
+        Parameters
+        ----------
+        X : array_like, DataFrame, sequence of those, or GraphDataset
+            One graph or several: distances (N, N), (T, N, N), or signals (P, N), (T, P, N) (rows
+            observations, columns nodes), by `metric`; a list where N differs. Frames bring names.
+        A : array_like, sparse matrix, networkx.Graph, DataFrame, or a sequence of those
+            The known edges in the same order: 0, 1, NaN for unknown. A frame is an adjacency or an
+            edge list (source, target). Not needed where X is a `GraphDataset` with labels.
+        sample_weight : array_like, shape (n_graphs,), optional
+            How often each graph counts.
+        """
+        network = self._network()
+        engine = self._engine()
+        graphs = self._graphs(X, A)
+        warn_if_alike(graphs.data)
+        if graphs.data.n_labels == 0:
+            raise ValueError(
+                "no label is known: fit needs A, the known edges of some of the graphs (0, 1, NaN "
+                "for unknown). Without any, see GraphLearner.simulated, or SmoothGraph."
+            )
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        scale, data = self._scaled(network, graphs.data)
+        model = EdgeModel(network, prior=self._prior(data))
+        if engine is None:
+            engine = Exact() if applies(model) else NUTS()
+        posterior = engine.run(seed, model, data, sample_weight)
+        self.seed_, self.scale_ = seed, scale
+        self.model_, self.posterior_ = model, posterior
+        return self
+
+    @classmethod
+    def simulated(
+        cls,
+        ensemble: Ensemble | str = "geometric",
+        *,
+        n_nodes: int,
+        n_signals: int | None = None,
+        density: float | None = None,
+        n_graphs: int = 50,
+        filter: Filter = SquareRootInverse(),
+        metric: Any = "sqeuclidean",
+        **settings: Any,
+    ) -> GraphLearner:
+        """A learner fitted to simulated graphs, for when no graph with known edges is at hand.
+
+        Draws graphs that resemble yours, smooth signals on them, and learns from those. The belief
+        is then as good as the resemblance, which nothing here can check: `posterior_.verdict` and
+        the report carry the assumption.
+
+        Parameters
+        ----------
+        ensemble : Ensemble or {"geometric", "erdos-renyi", "barabasi-albert", "watts-strogatz"}
+            What kind of graph. A name needs `density`.
+        n_nodes : int
+            As many as yours.
+        n_signals : int, optional
+            As many signals as you have; by default infinitely many (for "sqeuclidean" alone).
+        density : float, optional
+            The share of pairs that you believe to be joined, where `ensemble` is a name.
+        n_graphs : int
+        filter : Filter
+            How signals spread along edges.
+        metric : "sqeuclidean" or "correlation"
+            The distance; predict then takes signals.
+        **settings
+            Of `GraphLearner`. `scale` is "median" by default for "sqeuclidean", since the unit of
+            your signals is not that of simulated ones.
+
+        Examples
+        --------
+        >>> from edgebelief import GraphLearner
+        >>> from edgebelief.data import ErdosRenyi, smooth_signals
+        >>> learner = GraphLearner.simulated(
+        ...     "erdos-renyi", density=0.3, n_nodes=10, n_signals=500, n_graphs=8, depth=50
+        ... )
+        >>> signals = smooth_signals(1, ErdosRenyi(0.3).sample(2, n_nodes=10), n_signals=500)
+        >>> learner.predict_proba(1000 * signals).shape
+        (10, 10)
+        """
+        simulation = Simulation.of(ensemble, n_nodes, n_signals, density, n_graphs, filter, metric)
+        settings.setdefault("scale", "median" if metric == "sqeuclidean" else None)
+        learner = cls(metric=metric, **settings)
+        seed = int(check_random_state(learner.random_state).randint(2**31))
+        learner.fit(simulation.sample(seed))
+        verdict = replace(learner.posterior_.verdict, assumptions=(str(simulation),))
+        learner.posterior_ = replace(learner.posterior_, verdict=verdict)
+        return learner
+
+    def predict_proba(self, X: Any, *, return_std: bool = False) -> Any:
+        """The probability of each edge: (N, N), (T, N, N), or a list where N differs.
+
+        With ``return_std=True`` also its epistemic sd: how well the labels have pinned it down.
+        """
+        graphs, found = self._predicted(X)
+        mean = self._matrices(graphs, [belief.mean for belief in found])
+        if not return_std:
+            return mean
+        return mean, self._matrices(graphs, [belief.epistemic_sd for belief in found])
+
+    def predict(self, X: Any, *, return_std: bool = False) -> Any:
+        """The edges with a probability above 0.5, as 0 and 1; `decide` has other rules.
+
+        With ``return_std=True`` also the sd of each edge, sqrt(p(1 - p)).
+        """
+        graphs, found = self._predicted(X)
+        edges = self._matrices(graphs, [(belief.mean > 0.5).astype(int) for belief in found])
+        if not return_std:
+            return edges
+        return edges, self._matrices(graphs, [belief.total_sd for belief in found])
+
+    def decide(self, X: Any, **rule: Any) -> Any:
+        """Edges by a rule that says what mistakes cost, as 0 and 1.
+
+        Parameters
+        ----------
+        X
+            As for `predict`.
+        **rule : one of threshold, cost, fdr, top_k
+            See `edgebelief.belief.decide`. Each graph is decided alone.
+        """
+        graphs, found = self._predicted(X)
+        return self._matrices(graphs, [decide(b.mean, **rule).astype(int) for b in found])
+
+    def edge_table(self, X: Any, *, level: float | None = 0.9, **rule: Any) -> pd.DataFrame:
+        """Every pair as a row, the most believed first.
+
+        Parameters
+        ----------
+        X
+            As for `predict`.
+        level : float or None
+            Of the interval of the probability, columns low and high; None leaves it out (it is the
+            slow part of large graphs).
+        **rule
+            As for `decide`; column decision.
+
+        Returns
+        -------
+        DataFrame
+            graph (where there are several), source, target, probability, sd (of the edge),
+            epistemic (sd of the probability), aleatoric, low, high, decision.
+        """
+        graphs, found = self._predicted(X)
+        ranges = None
+        if level is not None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", BeliefWarning)  # given a moment before
+                ranges = intervals(self.seed_, self.posterior_, found.data, level)
+        frames = []
+        for t, (record, belief) in enumerate(zip(graphs.data, found, strict=True)):
+            names = np.array(record.names, dtype=object)
+            rows, cols = record.support.endpoints
+            columns: dict[str, Any] = {} if graphs.single else {"graph": t}
+            columns |= {"source": names[rows], "target": names[cols]}
+            columns |= {"probability": belief.mean, "sd": belief.total_sd}
+            columns |= {"epistemic": belief.epistemic_sd, "aleatoric": belief.aleatoric_sd}
+            if ranges is not None:
+                columns |= {"low": ranges[t][0], "high": ranges[t][1]}
+            columns["decision"] = decide(belief.mean, **rule).astype(int)
+            order = np.argsort(-belief.mean, kind="stable")
+            frames.append(pd.DataFrame(columns).iloc[order])
+        return pd.concat(frames, ignore_index=True)
+
+    def sample_graphs(self, X: Any, n: int = 100) -> Any:
+        """`n` graphs from the posterior predictive of each: (n, N, N) of 0 and 1, or a list."""
+        if not n >= 1:
+            raise ValueError(f"n must be at least 1, the graphs drawn; got {n!r}.")
+        graphs = self._given(X)
+        drawn = sample_graphs(self.seed_, self.posterior_, self._as_fitted(graphs.data), n)
+        full = [
+            np.stack([record.support.to_matrix(one) for one in some])
+            for record, some in zip(graphs.data, drawn, strict=True)
+        ]
+        return full[0] if graphs.single else full
+
+    def propagate(self, X: Any, function: Callable[[nx.Graph], Any], n: int = 100) -> Any:
+        """What a function of a graph may be, given that the graph is not known for sure.
+
+        Parameters
+        ----------
+        X
+            One graph, or several.
+        function : callable
+            Takes a `networkx.Graph` with the nodes' names, returns a number, an array, or a mapping
+            (a centrality by node, say).
+        n : int
+            Graphs drawn from the posterior predictive.
+
+        Returns
+        -------
+        Series, DataFrame or array
+            A row per drawn graph: a series of numbers, a frame with a column per key, or an array.
+            A list of those where X holds several graphs.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> from edgebelief import GraphLearner
+        >>> from edgebelief.data import ErdosRenyi, GraphDataset
+        >>> data = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=6, n_nodes=8, n_signals=200)
+        >>> learner = GraphLearner(depth=50).fit(data[:5])
+        >>> learner.propagate(data[5], nx.betweenness_centrality, n=20).shape
+        (20, 8)
+        """
+        graphs = self._given(X)
+        found = propagate(self.seed_, self.posterior_, self._as_fitted(graphs.data), function, n)
+        return found[0] if graphs.single else found
+
+    def to_networkx(self, X: Any, **rule: Any) -> Any:
+        """The decided graph with node names; edges carry probability, sd and epistemic.
+
+        A list of graphs where X holds several. `rule` as for `decide`.
+        """
+        graphs, found = self._predicted(X)
+        made = [
+            to_networkx(
+                record,
+                decide(belief.mean, **rule),
+                probability=belief.mean,
+                sd=belief.total_sd,
+                epistemic=belief.epistemic_sd,
+            )
+            for record, belief in zip(graphs.data, found, strict=True)
+        ]
+        return made[0] if graphs.single else made
+
+    def score(self, X: Any, A: Any = None) -> float:
+        """Log predictive probability of a graph's known labels, mean over the graphs.
+
+        The negative of `edgebelief.metrics.nll`.
+        """
+        _, found = self._predicted(X, A)
+        return -float(metrics.nll(found))
+
+    def calibration_report(self, X: Any, A: Any = None, n_bins: int = 10) -> CalibrationReport:
+        """How belief and labels agree on graphs that were not fitted.
+
+        Prints as a few lines; `plot` draws the reliability diagram.
+        """
+        _, found = self._predicted(X, A)
+        return CalibrationReport.of(found, n_bins)
+
+    def predictive_checks(
+        self,
+        X: Any,
+        A: Any = None,
+        *,
+        statistic: Any = "density",
+        n: int = 1000,
+        key: int | None = None,
+    ) -> tuple[PredictiveCheck, ...]:
+        """What graphs the prior expects of these inputs, and, once fitted, the posterior.
+
+        Parameters
+        ----------
+        X, A
+            As for `fit`; labels, where given, are what is compared.
+        statistic, n
+            See `edgebelief.belief.prior_predictive`.
+        key : int, optional
+            By default that of the fit, or 0.
+        """
+        data = self._graphs(X, A).data
+        fitted = hasattr(self, "posterior_")
+        if fitted:
+            data, model = self._as_fitted(data), self.model_
+        else:
+            network = self._network()
+            _, data = self._scaled(network, data)
+            model = EdgeModel(network, prior=self._prior(data))
+        seed = (self.seed_ if fitted else 0) if key is None else key
+        before = prior_predictive(seed, model, data, statistic, n)
+        if not fitted:
+            return (before,)
+        return before, posterior_predictive(seed, self.posterior_, data, statistic, n)
+
+    def report(self, path: str | Path, X: Any, A: Any = None, **about: Any) -> Path:
+        """Write one self-contained page about these graphs, to open in a browser.
+
+        Parameters
+        ----------
+        path : path
+            An .html file.
+        X, A
+            As for `fit`; labels are optional.
+        **about
+            Of `edgebelief.report.Report.of`, such as title.
+        """
+        from ..report import Report
+
+        _, found = self._predicted(X, A)
+        about.setdefault("assumptions", self.posterior_.verdict.assumptions)
+        about.setdefault("settings", {"metric": _name(self.metric), "scale": self.scale_})
+        Report.of(self.posterior_, found.data, predictions=found, key=self.seed_, **about).write(
+            path
+        )
+        return Path(path)
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted learner to one file; `edgebelief.load` reads it back.
+
+        Settings, posterior and verdict, no data. No pickle: reading a file executes nothing.
+        """
+        from .saved import save
+
+        check_is_fitted(self)
+        save(path, self)
+
+    def _network(self) -> Network:
+        if isinstance(self.network, Network):
+            return self.network
+        if not (isinstance(self.network, str) and self.network in NETWORKS):
+            raise ValueError(
+                f"network must be one of {sorted(NETWORKS)}, or a Network; got {self.network!r}."
+            )
+        return NETWORKS[self.network](depth=self.depth)
+
+    def _engine(self) -> Engine | None:
+        """None for "auto"."""
+        if isinstance(self.inference, Engine):
+            return self.inference
+        if isinstance(self.inference, str) and self.inference == "auto":
+            return None
+        if not (isinstance(self.inference, str) and self.inference in ENGINES):
+            raise ValueError(
+                f"inference must be auto, one of {sorted(ENGINES)}, or an engine; got "
+                f"{self.inference!r}."
+            )
+        return ENGINES[self.inference]()
+
+    def _prior(self, data: GraphDataset) -> Prior:
+        if isinstance(self.prior, Prior):
+            return self.prior
+        if isinstance(self.prior, str):
+            return Prior.named(self.prior)
+        if isinstance(self.prior, Mapping):
+            return elicit_prior(data, **self.prior)
+        raise TypeError(
+            f"prior must be a name, a Prior, or beliefs such as {{'density': (0.05, 0.5)}}; got "
+            f"{self.prior!r}."
+        )
+
+    def _scaled(self, network: Network, data: GraphDataset) -> tuple[Any, GraphDataset]:
+        """What `scale_` is, and the data so scaled."""
+        if self.scale is None:
+            return 1.0, data
+        if isinstance(self.scale, str) and self.scale == "median":
+            return "median", _scaled_by("median", data)
+        if isinstance(self.scale, str) and self.scale == "auto":
+            named = self.prior if isinstance(self.prior, str | Prior) else "altered"
+            factor, _ = best_rescaling(EdgeModel(network, prior=named), data)
+            return float(factor), _scaled_by(factor, data)
+        if isinstance(self.scale, str):
+            raise ValueError(
+                f"scale must be None, 'auto', 'median' or a number; got {self.scale!r}."
+            )
+        factor = check_number(self.scale, "scale")
+        if not (np.isfinite(factor) and factor > 0):
+            raise ValueError(f"scale must be positive and finite; got {factor:g}.")
+        return factor, _scaled_by(factor, data)
+
+    def _graphs(self, X: Any, A: Any = None) -> Graphs:
+        return graphs_from(X, A, metric=self.metric, missing=self.missing, transform=self.transform)
+
+    def _as_fitted(self, data: GraphDataset) -> GraphDataset:
+        """Distances on the scale of the fit."""
+        return _scaled_by(self.scale_, data)
+
+    def _given(self, X: Any, A: Any = None) -> Graphs:
+        check_is_fitted(self)
+        return self._graphs(X, A)
+
+    def _predicted(self, X: Any, A: Any = None) -> tuple[Graphs, Predictions]:
+        graphs = self._given(X, A)
+        return graphs, predict(self.posterior_, self._as_fitted(graphs.data))
+
+    @staticmethod
+    def _matrices(graphs: Graphs, vectors: list[np.ndarray]) -> Any:
+        return graphs.shaped(
+            [r.support.to_matrix(v) for r, v in zip(graphs.data, vectors, strict=True)]
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = True
+        tags.input_tags.three_d_array = True
+        tags.target_tags.required = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "posterior_")
+
+
+def _scaled_by(scale: Any, data: GraphDataset) -> GraphDataset:
+    if isinstance(scale, str):
+        medians = [float(np.median(record.e)) for record in data]
+        if min(medians) <= 0:
+            t = int(np.argmin(medians))
+            raise ValueError(
+                f"graph {t}: the median distance is {medians[t]:g}, and cannot be divided by. "
+                f"Relative distances (scale='median') are for positive ones."
+            )
+        return rescaled(data, [1 / m for m in medians])
+    return data if scale == 1 else rescaled(data, [scale] * len(data))
+
+
+def _name(metric: Any) -> str:
+    return metric if isinstance(metric, str) else getattr(metric, "__name__", repr(metric))

@@ -1,0 +1,132 @@
+"""Graphs drawn to resemble the user's, to learn from where no labels are at hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from ..data.dataset import GraphDataset
+from ..data.ensembles import (
+    BarabasiAlbert,
+    Ensemble,
+    ErdosRenyi,
+    RandomGeometric,
+    WattsStrogatz,
+)
+from ..data.randomness import Key, split
+from ..data.signals import Filter, adjacency_of, distances, expected_distances, smooth_signals
+from ..validate import check_number
+
+ENSEMBLES = ("geometric", "erdos-renyi", "barabasi-albert", "watts-strogatz")
+METRICS = ("sqeuclidean", "correlation")
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What is simulated; as text, the assumption that is made by it."""
+
+    ensemble: Ensemble
+    n_nodes: int
+    n_signals: int | None
+    n_graphs: int
+    filter: Filter
+    metric: str
+
+    @classmethod
+    def of(
+        cls,
+        ensemble: Ensemble | str,
+        n_nodes: int,
+        n_signals: int | None,
+        density: float | None,
+        n_graphs: int,
+        filter: Filter,
+        metric: Any,
+    ) -> Simulation:
+        """From what a user says."""
+        if metric not in METRICS:
+            raise ValueError(f"graphs are simulated with a metric of {METRICS}; got {metric!r}.")
+        if n_signals is None and metric != "sqeuclidean":
+            raise ValueError(f"metric {metric!r} needs n_signals, as many as you have.")
+        n_nodes = _whole(n_nodes, "n_nodes", least=2)
+        n_graphs = _whole(n_graphs, "n_graphs", least=1)
+        n_signals = None if n_signals is None else _whole(n_signals, "n_signals", least=1)
+        if isinstance(ensemble, str):
+            ensemble = ensemble_of(ensemble, n_nodes, density)
+        elif density is not None:
+            raise ValueError("density goes with the name of an ensemble; this one has its own.")
+        if not isinstance(ensemble, Ensemble) or not isinstance(filter, Filter):
+            raise TypeError(
+                f"ensemble and filter are objects of edgebelief.data, such as RandomGeometric(0.3) "
+                f"and Heat(10); got {ensemble!r} and {filter!r}."
+            )
+        return cls(ensemble, n_nodes, n_signals, n_graphs, filter, metric)
+
+    def sample(self, key: Key | int) -> GraphDataset:
+        """The graphs, with the distances of smooth signals on them, and their edges for labels."""
+        e, a = [], []
+        for graph_key, signal_key in (split(k, 2) for k in split(key, self.n_graphs)):
+            graph = self.ensemble.sample(graph_key, self.n_nodes)
+            a.append(adjacency_of(graph))
+            if self.n_signals is None:
+                e.append(expected_distances(graph, self.filter))
+            else:
+                signals = smooth_signals(signal_key, graph, self.n_signals, self.filter)
+                e.append(distances(signals, self.metric))  # type: ignore[arg-type]
+        return GraphDataset(e, a, n_signals=np.inf if self.n_signals is None else self.n_signals)
+
+    def __str__(self) -> str:
+        signals = "infinitely many" if self.n_signals is None else f"{self.n_signals}"
+        return (
+            f"no known edges were given. The model was trained on {self.n_graphs} simulated "
+            f"graphs, {self.ensemble} on {self.n_nodes} nodes, with {signals} signals smooth on "
+            f"them ({self.filter}); its belief holds for graphs and signals of that kind."
+        )
+
+
+def _whole(value: Any, name: str, least: int) -> int:
+    number = check_number(value, name)
+    if not (number.is_integer() and number >= least):
+        raise ValueError(f"{name} must be a whole number, at least {least}; got {value!r}.")
+    return int(number)
+
+
+def ensemble_of(name: str, n_nodes: int, density: float | None) -> Ensemble:
+    """The ensemble of that name whose graphs have about that share of the pairs joined."""
+    if name not in ENSEMBLES:
+        raise ValueError(f"no ensemble is called {name!r}; there are {ENSEMBLES}, or pass one.")
+    if density is None:
+        raise ValueError(f"with ensemble={name!r} say how dense: density=0.2, say.")
+    density = check_number(density, "density")
+    if not 0 < density <= 1:
+        raise ValueError(f"density is a share of all pairs, above 0, at most 1; got {density:g}.")
+    if name == "erdos-renyi":
+        return ErdosRenyi(density)
+    if name == "barabasi-albert":
+        m = np.arange(1, n_nodes // 2 + 1)
+        shares = 2 * m * (n_nodes - m) / (n_nodes * (n_nodes - 1))  # the first m bring no edges
+        if density > shares[-1]:
+            raise ValueError(
+                f"Barabasi-Albert graphs on {n_nodes} nodes have a density of {shares[-1]:.2f} at "
+                f"most; got {density:g}. Try another ensemble."
+            )
+        return BarabasiAlbert(int(m[np.argmin(np.abs(shares - density))]))
+    if name == "watts-strogatz":
+        most = n_nodes - 1 - (n_nodes - 1) % 2
+        neighbours = 2 * round(density * (n_nodes - 1) / 2)
+        return WattsStrogatz(int(np.clip(neighbours, 2, most)), 0.1)
+    return RandomGeometric(_radius(density))
+
+
+def _radius(density: float) -> float:
+    """The radius within which so large a share of the pairs of the unit square's points lies.
+
+    The share is pi r^2 - 8 r^3/3 + r^4/2 for r up to 1: the distribution of the distance between
+    two uniform points of a unit square (Philip 2007).
+    """
+    if density >= np.pi - 8 / 3 + 1 / 2:  # 0.975, at r = 1
+        return float(np.sqrt(2))
+    return float(brentq(lambda r: np.pi * r**2 - 8 * r**3 / 3 + r**4 / 2 - density, 1e-9, 1.0))

@@ -1,0 +1,367 @@
+"""SmoothGraph: the graph on which signals are smooth, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Hashable
+from typing import Any, get_args
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..convex import Solution, solve, theta_for
+from ..data.signals import Metric, Missing, distances
+from ..edges import Complete
+from ..validate import check_distances, check_names, check_number, same_nodes
+
+METRICS = (*get_args(Metric), "precomputed")
+
+# The fit is refused when resamples without distances outnumber those wanted; where few are wanted,
+# not before there are more than these: bad luck alone should not refuse it.
+FEW_REDRAWS = 10
+
+
+class SmoothGraph(BaseEstimator):
+    """Learn the graph on which signals are smooth, without labels.
+
+    From signals X come distances e between nodes, and from these the weights
+
+        a = delta * argmin_{a >= 0}  2 theta a'e - sum_i log(S a)_i + ||a||^2
+
+    with S a the weighted degrees (Kalofolias 2016): near nodes are joined, and every node keeps an
+    edge. See `edgebelief.solve`, which does the work, in float64.
+
+    Parameters
+    ----------
+    theta : float, optional
+        Sparsity: larger means fewer edges. Give at most one of `theta`, `degree` and `density`;
+        with none of them theta is 1, which suits distances of order 1.
+    degree : float, optional
+        The wanted mean number of edges at a node; `edgebelief.theta_for` finds the theta.
+    density : float, optional
+        The wanted share of all N(N-1)/2 pairs, between 0 and 1; in the same way.
+    delta : float, default=1.0
+        Scale of the weights. It changes no edge.
+    metric : {"sqeuclidean", "log-euclidean", "correlation", "precomputed"} or callable, \
+default="sqeuclidean"
+        How distances come from signals, see `edgebelief.data.distances`. With "precomputed", X is
+        itself the symmetric (N, N) matrix of distances. A callable takes the (n_signals, n_nodes)
+        array and returns distances, (n_edges,) or (N, N).
+    missing : {"error", "pairwise"}, default="error"
+        What to do about NaN in X: refuse it, or let each pair of nodes use the signals that both
+        have (`edgebelief.data.distances`). A callable metric then sees the NaN and must deal with
+        it. Precomputed distances can have no gaps.
+    bootstrap : int, default=0
+        How many times to resample the signals, with replacement, and learn the graph again, each
+        time at the theta of the fit (`theta_`; a wanted `degree` or `density` is not sought anew).
+        Gives `edge_frequencies_`. Signals are resampled one by one, as if they were independent:
+        for time series with memory the frequencies are too near to 0 and 1.
+    random_state : int, RandomState instance or None, default=None
+        For the bootstrap; nothing else is random.
+
+    Attributes
+    ----------
+    adjacency_ : ndarray of shape (n_nodes, n_nodes)
+        The weights, symmetric with zero diagonal.
+    laplacian_ : ndarray of shape (n_nodes, n_nodes)
+        Weighted degrees on the diagonal, minus the weights elsewhere.
+    theta_ : float
+        The theta used.
+    n_edges_ : int
+        How many weights count as edges: those above 1e-5 of the largest.
+    degree_ : float
+        The mean number of edges at a node; not quite the `degree` asked for where edges
+        enter together.
+    density_ : float
+        The share of all pairs that are edges; likewise.
+    edge_frequencies_ : ndarray of shape (n_nodes, n_nodes) or None
+        In what share of the resamples each pair was an edge; None without bootstrap. These are
+        not probabilities that an edge exists: they say how steady the estimate is when the
+        signals change, and a steady estimate can be wrong (one common cause behind two nodes
+        joins them in every resample, and theta sets how many edges there are). For probabilities,
+        learn from graphs whose edges are known: `edgebelief.infer`.
+    solution_ : Solution
+        What the solver returned (weights before `delta`, duals, residual, whether it converged).
+    node_names_ : list
+        The columns of the data frame X, else 0 to n_nodes - 1.
+    n_features_in_ : int
+        The number of nodes.
+    feature_names_in_ : ndarray of shape (n_nodes,)
+        The columns of X, where X is a data frame whose columns are all strings.
+
+    See Also
+    --------
+    edgebelief.solve : The same from distances, for JAX and on restricted supports.
+    sklearn.covariance.GraphicalLasso : A sparse inverse covariance; its edges have signs.
+
+    Notes
+    -----
+    A resample can be one in which distances are not defined: a node that is constant in it, under
+    "correlation"; two nodes that are identical in it, under "log-euclidean"; two nodes
+    never observed together, with gaps. Such resamples are drawn again, with a warning that says
+    how many; the fit is refused where they are more than the usable ones.
+
+    This is a point estimate with no regard to sign: nodes that move against each other are far
+    apart under "sqeuclidean" and near under "correlation". Signals on different scales
+    (prices of different stocks) should be standardised first, or compared by "correlation".
+
+    Examples
+    --------
+    >>> from edgebelief.data import RandomGeometric, smooth_signals
+    >>> from edgebelief.estimators import SmoothGraph
+    >>> graph = RandomGeometric(radius=0.4).sample(key=0, n_nodes=12)
+    >>> X = smooth_signals(key=1, graph=graph, n_signals=500)
+    >>> model = SmoothGraph(degree=3, bootstrap=20, random_state=0).fit(X)
+    >>> model.adjacency_.shape, model.n_edges_, model.degree_
+    ((12, 12), 18, 3.0)
+    >>> model.edge_table().columns.tolist()
+    ['source', 'target', 'weight', 'frequency']
+    >>> sorted(model.to_networkx().nodes) == list(range(12))
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        theta: float | None = None,
+        degree: float | None = None,
+        density: float | None = None,
+        delta: float = 1.0,
+        metric: Any = "sqeuclidean",
+        missing: Missing = "error",
+        bootstrap: int = 0,
+        random_state: Any = None,
+    ):
+        self.theta = theta
+        self.degree = degree
+        self.density = density
+        self.delta = delta
+        self.metric = metric
+        self.missing = missing
+        self.bootstrap = bootstrap
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._is_precomputed()
+        tags.input_tags.allow_nan = self.missing == "pairwise" and not self._is_precomputed()
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> SmoothGraph:
+        """Learn the graph.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_signals, n_nodes)
+            A row per observation, a column per node; with ``metric="precomputed"`` the distances,
+            (n_nodes, n_nodes).
+        y : Ignored
+            Here for scikit-learn's sake.
+
+        Returns
+        -------
+        self : SmoothGraph
+        """
+        self._check_settings()
+        names = _names_of(X)
+        x = self._read(X, names)
+        solution = self._solve(self._distances(x, names))
+        frequencies = None
+        if self.bootstrap:
+            random = check_random_state(self.random_state)
+            frequencies = _edge_frequencies(
+                x, lambda rows: self._distances(rows, names), solution, int(self.bootstrap), random
+            )
+
+        n_nodes = x.shape[1]
+        self.solution_ = solution
+        self.theta_ = float(solution.theta)
+        self.adjacency_ = float(self.delta) * solution.adjacency()
+        self.laplacian_ = np.diag(self.adjacency_.sum(axis=1)) - self.adjacency_
+        self.n_edges_ = int(solution.n_edges)
+        self.degree_ = 2 * self.n_edges_ / n_nodes
+        self.density_ = float(solution.support.density(solution.weights))
+        self.edge_frequencies_ = frequencies
+        self.node_names_ = list(range(n_nodes) if names is None else names)
+        return self
+
+    def to_networkx(self) -> nx.Graph:
+        """The learned graph, for NetworkX.
+
+        Returns
+        -------
+        graph : networkx.Graph
+            All nodes, by name; an edge for each weight that counts as one, with the attribute
+            ``weight`` and, after a bootstrap, ``frequency``.
+        """
+        table = self.edge_table()
+        graph = nx.Graph()
+        graph.add_nodes_from(self.node_names_)
+        for source, target, *values in table.itertuples(index=False, name=None):
+            graph.add_edge(source, target, **dict(zip(table.columns[2:], values, strict=True)))
+        return graph
+
+    def edge_table(self) -> pd.DataFrame:
+        """The learned edges, strongest first.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            Columns ``source``, ``target``, ``weight`` and, after a bootstrap, ``frequency``. Pairs
+            that are edges only in some resamples are not listed; see `edge_frequencies_`.
+        """
+        check_is_fitted(self)
+        support, weights = self.solution_.support, self.solution_.weights
+        edges = np.flatnonzero(support.is_edge(weights))
+        edges = edges[np.argsort(-weights[edges], kind="stable")]
+        rows, cols = (end[edges] for end in support.endpoints)
+        columns: dict[str, Any] = {
+            "source": [self.node_names_[i] for i in rows],
+            "target": [self.node_names_[i] for i in cols],
+            "weight": self.adjacency_[rows, cols],
+        }
+        if self.edge_frequencies_ is not None:
+            columns["frequency"] = self.edge_frequencies_[rows, cols]
+        return pd.DataFrame(columns)
+
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    def _check_settings(self) -> None:
+        wanted = {name: getattr(self, name) for name in ("theta", "degree", "density")}
+        given = [f"{name}={value!r}" for name, value in wanted.items() if value is not None]
+        if len(given) > 1:
+            raise ValueError(
+                f"give at most one of theta, degree and density; got {', '.join(given)}."
+            )
+        known = isinstance(self.metric, str) and self.metric in METRICS
+        if not (known or callable(self.metric)):
+            raise ValueError(f"metric must be a callable or one of {METRICS}; got {self.metric!r}.")
+        if self.missing not in get_args(Missing):
+            raise ValueError(f"missing must be one of {get_args(Missing)}; got {self.missing!r}.")
+        delta = check_number(self.delta, "delta")
+        if not (np.isfinite(delta) and delta > 0):
+            raise ValueError(f"delta must be positive and finite; got {delta:g}.")
+        resamples = check_number(self.bootstrap, "bootstrap")
+        if not (np.isfinite(resamples) and resamples >= 0 and resamples == int(resamples)):
+            raise ValueError(
+                f"bootstrap must be a whole number of resamples, at least 0; got {self.bootstrap}."
+            )
+        if resamples and self._is_precomputed():
+            raise ValueError(
+                "bootstrap resamples signals, and with metric='precomputed' there are none: pass "
+                "the signals and a metric (a callable, for your own), or bootstrap=0."
+            )
+
+    def _read(self, X: Any, names: list[Hashable] | None) -> Float[np.ndarray, "rows nodes"]:
+        """X as float64; scikit-learn speaks of its shape and type, we of dates and gaps."""
+        precomputed = self._is_precomputed()
+        if precomputed and hasattr(X, "index") and X.shape[0] == X.shape[1]:
+            X = same_nodes(X, "distances")
+        _check_columns(X)
+        several = self.bootstrap or precomputed or self.metric == "correlation"
+        x = validate_data(
+            self,
+            X,
+            ensure_all_finite=False,  # checked below, by a message that names the node
+            ensure_min_samples=2 if several else 1,
+            ensure_min_features=2,
+        )
+        x = np.asarray(x, dtype=float)
+        if precomputed:
+            _refuse(np.isnan(x), "NaN", names, "fill the gap, or leave a node out")
+        else:
+            _refuse(np.isinf(x), "inf", names, "signals must be finite")
+            if self.missing == "error":
+                remedy = "fill the gaps, leave them out, or use what there is: missing='pairwise'"
+                _refuse(np.isnan(x), "NaN", names, remedy)
+        return x
+
+    def _distances(
+        self, x: Float[np.ndarray, "rows nodes"], names: list[Hashable] | None
+    ) -> Float[np.ndarray, " edges"]:
+        if self._is_precomputed():
+            return check_distances(x, names=names)[0]
+        if callable(self.metric):
+            return check_distances(self.metric(x), Complete(x.shape[1]), names)[0]
+        # A frame, so that messages name the node.
+        signals = x if names is None else pd.DataFrame(x, columns=names)
+        return distances(signals, self.metric, self.missing)
+
+    def _solve(self, e: Float[np.ndarray, " edges"]) -> Solution:
+        if self.degree is not None or self.density is not None:
+            return theta_for(e, degree=self.degree, density=self.density).solution
+        return solve(e, 1.0 if self.theta is None else self.theta)
+
+
+def _edge_frequencies(
+    x: Float[np.ndarray, "signals nodes"],
+    distances_of: Callable[[np.ndarray], np.ndarray],
+    solution: Solution,
+    n_resamples: int,
+    random: np.random.RandomState,
+) -> Float[np.ndarray, "nodes nodes"]:
+    """In what share of `n_resamples` sets of rows, drawn with replacement, each pair is an edge."""
+    support, n_signals = solution.support, len(x)
+    counts = np.zeros(support.n_edges)
+    used = redrawn = 0
+    while used < n_resamples:
+        rows = random.randint(n_signals, size=n_signals)
+        try:
+            e = distances_of(x[rows])
+        except ValueError as error:  # all of x has distances, so these rows are at fault
+            redrawn, why = redrawn + 1, error
+            if redrawn > max(n_resamples, FEW_REDRAWS):
+                raise ValueError(
+                    f"the bootstrap drew {redrawn} resamples of the {n_signals} signals that have "
+                    f"no distances, and {used} that do; pass more signals, leave the node out, or "
+                    f"use another metric. The last one: {error}"
+                ) from error
+            continue
+        # Not from the duals of the fit: they are too far away to save steps at theta e about 1,
+        # and cost up to seven times as many where theta e is large.
+        counts += support.is_edge(solve(e, solution.theta).weights)
+        used += 1
+    if redrawn:
+        warnings.warn(
+            f"{redrawn} of {redrawn + used} resamples have no distances and were drawn again, so "
+            f"the edge frequencies leave such resamples out. The last one: {why}",
+            stacklevel=3,
+        )
+    return support.to_matrix(counts / n_resamples)
+
+
+def _names_of(X: Any) -> list[Hashable] | None:
+    """A data frame's columns, which must differ; None for an array."""
+    columns = getattr(X, "columns", None)
+    if columns is None:
+        return None
+    check_names(columns, len(columns), "the columns of X")
+    return list(columns)
+
+
+def _check_columns(X: Any) -> None:
+    """No column of dates or text: scikit-learn would say so, but not which."""
+    if not isinstance(X, pd.DataFrame):
+        return
+    for name, dtype in X.dtypes.items():
+        # An object may be a number yet.
+        if not (pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_object_dtype(dtype)):
+            raise ValueError(
+                f"column {name!r} of X has dtype {dtype}; every column is a node and must hold "
+                f"numbers. Leave it out, or make it the index: X.set_index({name!r})."
+            )
+
+
+def _refuse(bad: np.ndarray, what: str, names: list[Hashable] | None, remedy: str) -> None:
+    if bad.any():
+        p, i = (int(k) for k in np.argwhere(bad)[0])
+        node = i if names is None else repr(names[i])
+        raise ValueError(
+            f"X contains {what} ({bad.sum()} in all), first in row {p} at node {node}: {remedy}."
+        )

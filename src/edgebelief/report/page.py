@@ -1,0 +1,197 @@
+"""From a report to a page: the template filled in, with all it needs inside."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jinja2
+import numpy as np
+from markupsafe import Markup
+from plotly.offline import get_plotlyjs
+
+from .. import __version__
+from ..belief import metrics
+from ..belief.predict import Predictions
+from ..infer.posterior import Fingerprint, Posterior
+from . import words
+from .payload import EDGES, LARGEST, WHOLE, Shown, as_json, clean, payload
+from .summary import NEAR_CERTAIN, Summary
+
+if TYPE_CHECKING:
+    from .report import Report
+
+HERE = Path(__file__).parent
+
+
+class Figure(NamedTuple):
+    """A number with what it means."""
+
+    name: str
+    value: str
+    meaning: str
+
+
+class Parameter(NamedTuple):
+    """A row of the table of parameters."""
+
+    name: str
+    meaning: str
+    posterior: dict[str, str]
+    """mean, sd, q5, q50, q95."""
+    prior: tuple[str, str, str]
+    """q5, q50, q95."""
+    is_point: bool
+    kept: str
+    """How wide it still is, against the prior; empty where the fit did not say."""
+
+
+def page(report: Report) -> str:
+    """The page, as text."""
+    predictions, posterior, data = report.predictions, report.posterior, report.data
+    summary, shown = Summary.of(predictions), Shown.of(data.n_nodes)
+    block = payload(predictions, posterior, report.checks)
+    library, script = _script(get_plotlyjs()), _script((HERE / "page.js").read_text("utf-8"))
+    reported = Fingerprint.of(data)
+    return _environment().get_template("page.html.j2").render(
+        title=report.title,
+        policy=_policy(library, script),
+        style=Markup((HERE / "page.css").read_text("utf-8")),
+        library=library,
+        script=script,
+        block=as_json(block),
+        summary=summary,
+        data=data,
+        learned=list(words.learned(summary)),
+        doubt=list(words.doubt(summary)),
+        rightness=list(words.rightness(predictions, posterior.fingerprint)),
+        headlines=list(_headlines(summary, predictions)),
+        verdict=posterior.verdict,
+        figures={name: words.number(x) for name, x in posterior.verdict.figures.items()},
+        cautions=report.cautions,
+        assumptions=report.assumptions,
+        shown=shown,
+        limits={"whole": WHOLE, "largest": LARGEST, "edges": EDGES},
+        has_labels=any(g["label"] is not None for g in block["graphs"]),
+        near_certain=NEAR_CERTAIN,
+        scores=list(_scores(predictions)) if data.n_labels else [],
+        fitted_here=words.same_data(posterior.fingerprint, reported),
+        parameters=list(_parameters(posterior)),
+        engine=posterior.engine,
+        checks=[(check.source, words.checked(check)) for check in report.checks],
+        settings=words.settings(posterior, reported, report.settings),
+        recipe=report.recipe,
+        version=__version__,
+    )  # fmt: skip
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        # Markup is ours, and made of clean parts.
+        finalize=lambda x: clean(x) if isinstance(x, str) and not isinstance(x, Markup) else x,
+    )
+    environment.filters |= {
+        "probability": words.probability,
+        "number": words.number,
+        "sentence": lambda text: text[:1].upper() + text[1:],
+    }
+    return environment
+
+
+def _script(text: str) -> Markup:
+    """A script of ours or of Plotly's, with the line ends that a browser will see."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if "</script" in text.lower() or "<!--" in text:
+        raise ValueError("this script would end its own element.")
+    return Markup(text)
+
+
+def _policy(*scripts: str) -> str:
+    """What the page may do: run these two scripts, style itself, show pictures it made itself."""
+    hashes = (
+        base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts
+    )
+    allowed = " ".join(f"'sha256-{one}'" for one in hashes)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
+        f"img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _headlines(summary: Summary, predictions: Predictions) -> Iterator[Figure]:
+    """The few numbers at the top."""
+    yield Figure("pairs", f"{summary.n_pairs:,}", "that could be an edge")
+    yield Figure("edges believed", f"{summary.n_believed:,}", "probability over one half")
+    yield Figure("near certain", f"{summary.n_near_certain:,}", f"of them {NEAR_CERTAIN:g} or more")
+    yield Figure("doubtful", f"{summary.n_doubtful:,}", "pairs between 0.2 and 0.8")
+    expected = 1 - summary.expected_wrong / summary.n_pairs
+    if predictions.data.n_labels:
+        right = 1 - float(metrics.error(predictions))
+        yield Figure("right", words.percent(right), "of the calls that can be checked")
+    else:
+        yield Figure("expected right", words.percent(expected), "of all calls; no label to check")
+
+
+def _scores(predictions: Predictions) -> Iterator[Figure]:
+    """Of the belief against the labels."""
+    several = len(predictions) > 1
+
+    def value(score: metrics.Score) -> str:
+        return f"{float(score):.4g}" + (f" ± {score.std:.2g}" if several else "")
+
+    yield Figure(
+        "error", value(metrics.error(predictions)),
+        "share of pairs on the wrong side of one half",
+    )  # fmt: skip
+    yield Figure(
+        "NLL", value(metrics.nll(predictions)),
+        "negative log probability of the labels of a graph, all together; mean over graphs",
+    )  # fmt: skip
+    yield Figure(
+        "Brier score", value(metrics.brier(predictions)),
+        "mean squared error of the probability, averaged over the posterior (it charges for doubt)",
+    )  # fmt: skip
+    yield Figure(
+        "Brier score of the mean", value(metrics.brier_of_mean(predictions)),
+        "mean squared error of the probability shown on this page",
+    )  # fmt: skip
+    yield Figure(
+        "ECE", value(metrics.ece(predictions)),
+        "expected calibration error: how far accuracy is from confidence, on average over pairs",
+    )  # fmt: skip
+    correlation = metrics.uncertainty_error_correlation(predictions)
+    yield Figure(
+        "correlation of error and sd", words.number(correlation.all),
+        f"whether belief is wrong where it is unsure: 1 is best; over labelled edges "
+        f"{words.number(correlation.present)}, over labelled non-edges "
+        f"{words.number(correlation.absent)}",
+    )  # fmt: skip
+
+
+def _parameters(posterior: Posterior) -> Iterator[Parameter]:
+    summary: Any = posterior.summary()
+    for name in posterior.model.parameters:
+        marginal = posterior.model.prior[name]
+        values = posterior.params[name]
+        spread = posterior.verdict.figures.get(f"{name}: spread / prior's")
+        low, middle, high = (
+            words.number(float(x)) for x in marginal.quantile(np.array([0.05, 0.5, 0.95]))
+        )
+        yield Parameter(
+            name,
+            words.meaning(name, posterior),
+            {column: words.number(float(summary[column][name])) for column in summary.columns},
+            (low, middle, high),
+            posterior.continuum is None and float(np.ptp(values)) == 0,
+            "" if spread is None else words.percent(spread),
+        )

@@ -1,0 +1,165 @@
+"""Report: what a page needs, computed once; `html` writes it, `write` keeps it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..atomic import replacing
+from ..belief.checks import PredictiveCheck, posterior_predictive, prior_predictive
+from ..belief.predict import BeliefWarning, Predictions, _compare, as_dataset, predict
+from ..data.dataset import GraphDataset
+from ..data.randomness import Key, split
+from ..infer.posterior import Posterior
+
+# Entries of (N, N) arrays that a predictive check may go through, and the fewest replicates that
+# still make a histogram: with 200 layers on two cores about ten seconds.
+WORK, FEWEST = 2e7, 50
+
+
+@dataclass(frozen=True)
+class Report:
+    """A page about a posterior and what it believes of some graphs.
+
+    The page is one file that needs nothing else: it opens from disk, asks no other machine for
+    anything, and works with a keyboard, on a phone, in the dark and on paper. Make it with `of`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from edgebelief.data import ErdosRenyi, GraphDataset
+    >>> from edgebelief.infer import EdgeModel, Fingerprint, Posterior, Verdict
+    >>> from edgebelief.networks import DPG
+    >>> from edgebelief.report import Report
+    >>> data = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=2, n_nodes=8)
+    >>> params = {"theta": np.array([0.2]), "delta": np.array([30.0]), "b": np.array([3.0])}
+    >>> posterior = Posterior(EdgeModel(DPG(depth=20)), params, np.ones(1), "by hand", {},
+    ...                       Fingerprint.of(data), Verdict())
+    >>> report = Report.of(posterior, data, title="Two little graphs", check_draws=50)
+    >>> report.write(Path(tempfile.mkdtemp()) / "report.html").name
+    'report.html'
+    """
+
+    posterior: Posterior
+    predictions: Predictions
+    title: str = "What was learned, and how sure it is"
+    assumptions: tuple[str, ...] = ()
+    """What the reader has to know to believe the page; a sentence each."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """More rows for the table of settings: the seed of the fit, the files read, ..."""
+    recipe: str = ""
+    """Code or commands that make the result again."""
+    checks: tuple[PredictiveCheck, ...] = ()
+    """Of density: from the prior, from the posterior, or none."""
+    cautions: tuple[str, ...] = ()
+    """What is unlike the fit in these inputs."""
+
+    @classmethod
+    def of(
+        cls,
+        posterior: Posterior,
+        data: Any,
+        *,
+        predictions: Predictions | None = None,
+        key: Key | int = 0,
+        title: str = "What was learned, and how sure it is",
+        assumptions: Iterable[str] = (),
+        settings: Mapping[str, Any] | None = None,
+        recipe: str = "",
+        check_draws: int = 1000,
+    ) -> Report:
+        """Predict, check, and keep what the page will show.
+
+        Parameters
+        ----------
+        posterior : Posterior
+        data : GraphDataset or array_like
+            The graphs to report on; labels, where known, are scored. The distances of one graph are
+            a data set of one.
+        predictions : Predictions, optional
+            What `predict(posterior, data)` returned, if it is there already.
+        key : JAX key or int
+            Of the predictive checks.
+        title : str
+        assumptions : iterable of str
+            Sentences that the reader must know, such as where the labels came from.
+        settings : mapping, optional
+            More rows for the table of settings.
+        recipe : str
+            Code or shell commands that make the result again.
+        check_draws : int
+            Replicated data sets of each predictive check, at most: fewer where graphs are large.
+            0 for no check.
+
+        Returns
+        -------
+        Report
+        """
+        if isinstance(assumptions, str):
+            raise TypeError("assumptions must be a list of sentences; got one string.")
+        data = as_dataset(data)
+        cautions = _cautions(posterior, data)
+        if predictions is None:
+            predictions = predict(posterior, data)
+        elif predictions.data.n_nodes != data.n_nodes:
+            raise ValueError(
+                f"predictions are of {predictions.data!r}, but the data are {data!r}: pass what "
+                f"predict(posterior, data) returned."
+            )
+        given = {} if settings is None else {str(k): v for k, v in settings.items()}
+        return cls(
+            posterior=posterior,
+            predictions=Predictions(data, tuple(predictions), predictions.log_scores),
+            title=title,
+            assumptions=tuple(assumptions),
+            settings={**given, "key of the report": key if isinstance(key, int) else "a JAX key"},
+            recipe=recipe,
+            checks=_checks(key, posterior, data, check_draws),
+            cautions=cautions,
+        )
+
+    @property
+    def data(self) -> GraphDataset:
+        """The graphs that the page is about."""
+        return self.predictions.data
+
+    def html(self) -> str:
+        """The page."""
+        from .page import page
+
+        return page(self)
+
+    def write(self, path: str | Path) -> Path:
+        """Write the page to a file, whole or not at all; returns its path."""
+        path = Path(path)
+        text = self.html()
+        with replacing(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        return path
+
+
+def _cautions(posterior: Posterior, data: GraphDataset) -> tuple[str, ...]:
+    """What `predict` would warn about, as sentences."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", BeliefWarning)
+        _compare(posterior.fingerprint, data)
+    return tuple(str(one.message) for one in found if issubclass(one.category, BeliefWarning))
+
+
+def _checks(
+    key: Key | int, posterior: Posterior, data: GraphDataset, n: int
+) -> tuple[PredictiveCheck, ...]:
+    if n < 1:
+        return ()
+    of_prior, of_posterior = split(key, 2)
+    entries = sum(n_nodes**2 for n_nodes in data.n_nodes)
+    n = min(n, max(FEWEST, int(WORK // entries)))
+    return (
+        prior_predictive(of_prior, posterior.model, data, n=n),
+        posterior_predictive(of_posterior, posterior, data, n=n),
+    )

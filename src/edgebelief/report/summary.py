@@ -1,0 +1,132 @@
+"""What a set of predictions says, in numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..belief.predict import EdgeBelief, Predictions
+from ..data.dataset import GraphRecord
+
+# An edge is believed above one half. It is near certain from here on, a pair is doubtful strictly
+# between these two, and a table lists so many pairs.
+NEAR_CERTAIN, DOUBTFUL, LISTED = 0.95, (0.2, 0.8), 10
+
+
+class Pair(NamedTuple):
+    """A candidate edge, and what is believed and known of it."""
+
+    graph: int
+    """Its graph's place in the data set."""
+    source: str
+    target: str
+    distance: float
+    mean: float
+    total_sd: float
+    epistemic_sd: float
+    label: bool | None
+    """None where unknown."""
+
+
+class Doubtful(NamedTuple):
+    """The node with most of its graph's doubt."""
+
+    graph: int
+    name: str
+    share: float
+    """Of the variance of its graph's edges, that of the node's own pairs."""
+    even: float
+    """What the share would be if all nodes had the same."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Counts over all pairs of all graphs; expectations are under the belief itself."""
+
+    n_graphs: int
+    n_nodes: tuple[int, int]
+    """Fewest and most."""
+    n_pairs: int
+    n_believed: int
+    n_near_certain: int
+    """Of those believed."""
+    n_doubtful: int
+    expected_edges: float
+    expected_wrong: float
+    """Pairs, when each is called by its likelier side: sum of min(p, 1 - p)."""
+    epistemic_share: float
+    """Of the variance of the edges: what more labels would remove."""
+    wrong_by_graph: tuple[float, ...]
+    """`expected_wrong` of each graph, as a share of its pairs."""
+    doubtful_node: Doubtful | None
+    """None on two nodes, where there is no doubt to speak of, or where it is spread evenly."""
+    firmest: tuple[Pair, ...]
+    """The most probable edges, those believed in by a half or more."""
+    weakest: tuple[Pair, ...]
+    """The pairs nearest to one half."""
+
+    @classmethod
+    def of(cls, predictions: Predictions) -> Summary:
+        data = predictions.data
+        mean = np.concatenate([belief.mean for belief in predictions])
+        total = np.concatenate([belief.total_sd for belief in predictions])
+        epistemic = np.concatenate([belief.epistemic_sd for belief in predictions])
+        wrong = np.minimum(mean, 1 - mean)
+        by_graph = tuple(float(np.minimum(b.mean, 1 - b.mean).mean()) for b in predictions)
+        variance = float((total**2).sum())
+        starts = np.cumsum([0, *(record.e.size for record in data)])
+
+        def pairs(order: np.ndarray) -> tuple[Pair, ...]:
+            graphs = np.searchsorted(starts, order, side="right") - 1
+            return tuple(
+                _pair(int(t), data[int(t)], predictions[int(t)], int(k - starts[t]))
+                for t, k in zip(graphs, order, strict=True)
+            )
+
+        # Ties in the order in which they come; of two as probable, the one with less to learn.
+        firmest = np.lexsort((epistemic, -mean))[:LISTED]
+        weakest = np.lexsort((-epistemic, np.round(np.abs(mean - 0.5), 9)))[:LISTED]
+        worst = int(np.argmax(by_graph))
+        return cls(
+            n_graphs=len(data),
+            n_nodes=(min(data.n_nodes), max(data.n_nodes)),
+            n_pairs=mean.size,
+            n_believed=int((mean > 0.5).sum()),
+            n_near_certain=int((mean >= NEAR_CERTAIN).sum()),
+            n_doubtful=int(((mean > DOUBTFUL[0]) & (mean < DOUBTFUL[1])).sum()),
+            expected_edges=float(mean.sum()),
+            expected_wrong=float(wrong.sum()),
+            epistemic_share=float((epistemic**2).sum()) / variance if variance else 0.0,
+            wrong_by_graph=by_graph,
+            doubtful_node=_doubtful_node(worst, data[worst], predictions[worst]),
+            firmest=pairs(firmest[mean[firmest] >= 0.5]),
+            weakest=pairs(weakest),
+        )
+
+
+def _pair(graph: int, record: GraphRecord, belief: EdgeBelief, k: int) -> Pair:
+    rows, cols = record.support.endpoints
+    return Pair(
+        graph,
+        record.names[rows[k]],
+        record.names[cols[k]],
+        float(record.e[k]),
+        float(belief.mean[k]),
+        float(belief.total_sd[k]),
+        float(belief.epistemic_sd[k]),
+        bool(record.a[k]) if record.known[k] else None,
+    )
+
+
+def _doubtful_node(graph: int, record: GraphRecord, belief: EdgeBelief) -> Doubtful | None:
+    variance = record.support.to_matrix(np.asarray(belief.total_sd, float) ** 2)
+    total, n_nodes = variance.sum() / 2, len(record.names)
+    if n_nodes < 3 or total < 1e-6:
+        return None
+    shares = variance.sum(0) / total
+    most, even = int(np.argmax(shares)), 2 / n_nodes
+    if shares[most] < 1.2 * even:
+        return None
+    return Doubtful(graph, record.names[most], float(shares[most]), even)

@@ -1,0 +1,106 @@
+"""Small reports by hand, and a reader for their pages."""
+
+import json
+from collections import Counter
+from html.parser import HTMLParser
+
+import numpy as np
+
+from edgebelief.belief import EdgeBelief, Predictions
+from edgebelief.data import GraphDataset
+from edgebelief.infer import EdgeModel, Fingerprint, Posterior, Verdict
+from edgebelief.networks import DPG
+from edgebelief.report import Report
+
+PARAMS = {"theta": 0.2, "delta": 30.0, "b": 3.0}
+
+
+def posterior_of(data, *, n_draws=40, verdict=None, engine="by hand", fitted=None):
+    """Draws around PARAMS, or PARAMS alone."""
+    rng = np.random.default_rng(0)
+    params = {
+        name: np.array([value]) if n_draws == 1 else rng.normal(value, value / 20, n_draws)
+        for name, value in PARAMS.items()
+    }
+    return Posterior(
+        EdgeModel(DPG(depth=20)), params, np.full(n_draws, 1 / n_draws), engine, {"tol": 0.01},
+        Fingerprint.of(data if fitted is None else fitted), verdict or Verdict(),
+    )  # fmt: skip
+
+
+def believed(data, means, epistemic=0.02):
+    """Predictions with these probabilities, scored as if edges were independent."""
+    beliefs = [EdgeBelief.of(p, epistemic) for p in means]
+    scores = [
+        np.log(np.where(record.a == 1, b.mean, 1 - b.mean)[record.known]).sum()
+        for record, b in zip(data, beliefs, strict=True)
+    ]
+    return Predictions(data, beliefs, np.array(scores))
+
+
+def random_report(n_nodes, *, labels="all", names=None, seed=0, n_draws=40, **more):
+    """A report on random distances and belief: no network is run, no check made."""
+    rng = np.random.default_rng(seed)
+    e, a, means = [], [], []
+    for n in n_nodes:
+        size = n * (n - 1) // 2
+        means.append(rng.beta(0.4, 0.8, size))
+        e.append(rng.uniform(1, 9, size))
+        label = (rng.uniform(size=size) < means[-1]).astype(float)
+        hidden = {"all": 0.0, "some": 0.5, "none": 1.1}[labels]
+        a.append(np.where(rng.uniform(size=size) < hidden, np.nan, label))
+    data = GraphDataset(e, a, names)
+    posterior = posterior_of(
+        data, n_draws=n_draws, verdict=more.pop("verdict", None), fitted=more.pop("fitted", None)
+    )
+    more = {"check_draws": 0, **more}
+    return Report.of(posterior, data, predictions=believed(data, means), **more)
+
+
+class Page(HTMLParser):
+    """What a browser would find in the page: elements, attributes, words, scripts."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.elements, self.words, self.scripts = [], [], []
+        self._inside = None
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag in ("td", "th", "dt", "dd", "p", "h3", "li"):
+            self.words.append(" ")
+        if tag in ("script", "style"):
+            self._inside = tag
+            if tag == "script":
+                self.scripts.append((dict(attrs), []))
+
+    def handle_endtag(self, tag):
+        if tag == self._inside:
+            self._inside = None
+
+    def handle_data(self, text):
+        if self._inside == "script":
+            self.scripts[-1][1].append(text)
+        elif self._inside is None:
+            self.words.append(text)
+
+    @property
+    def text(self):
+        """The words, with single spaces."""
+        return " ".join("".join(self.words).replace("\u00a0", " ").split())
+
+    @property
+    def tags(self):
+        return Counter(tag for tag, _ in self.elements)
+
+    @property
+    def data(self):
+        """The block of JSON."""
+        (block,) = ["".join(parts) for attrs, parts in self.scripts if "type" in attrs]
+        return json.loads(block)
+
+
+def ids(page):
+    return {attrs["id"] for _, attrs in page.elements if "id" in attrs}
