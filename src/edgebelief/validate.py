@@ -132,7 +132,7 @@ def check_symmetric(
             f"{max(gap.max(), dust):.1e}); the two halves were averaged and the diagonal ignored.",
             stacklevel=4,
         )
-    return np.where(unequal, (upper + lower) / 2, upper)
+    return np.where(unequal, upper / 2 + lower / 2, upper)
 
 
 def _check_diagonal(
@@ -186,9 +186,9 @@ def check_support(support: Any) -> None:
 
 def check_number(value: Any, what: str) -> float:
     """One real number: not text, not a truth value, not several."""
-    if isinstance(value, str | bytes | bool | np.bool_) or np.ndim(value) != 0:
-        raise TypeError(f"{what} must be a number; got {value!r}.")
     try:
+        if isinstance(value, str | bytes | bool | np.bool_) or np.ndim(value) != 0:
+            raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{what} must be a number; got {value!r}.") from None
@@ -252,7 +252,7 @@ def check_names(names: Any, n_nodes: int, what: str = "node names") -> tuple[str
         raise ValueError(f"{what}: {len(names)} for {n_nodes} nodes.")
     if len(set(names)) < n_nodes:
         twice = sorted({name for name in names if names.count(name) > 1})
-        raise ValueError(f"{what} must differ; {twice[:5]} appear more than once.")
+        raise ValueError(f"{what} must differ; {twice[:5]} appear more than once. Rename them.")
     return names
 
 
@@ -290,7 +290,8 @@ def is_one_graph(e: Any) -> bool:
         return True
     matrix = np.asarray(e)
     return (
-        matrix.shape[0] == matrix.shape[1]
+        matrix.ndim == 2  # which sparse ones are not
+        and matrix.shape[0] == matrix.shape[1]
         and not np.diagonal(matrix).any()
         and np.array_equal(matrix, matrix.T)
     )
