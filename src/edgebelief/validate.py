@@ -12,6 +12,9 @@ from jaxtyping import Bool, Float
 
 from .edges import Complete, Support, pairs_of
 
+# Of signals: squares of larger ones, added up, leave double precision.
+LARGEST = 1e150
+
 
 def as_floats(value: Any, what: str) -> np.ndarray:
     """`value` as a float64 array (a copy only if needed), or a `TypeError` that names `what`."""
@@ -267,15 +270,20 @@ def check_signals(
             f"signals must be a matrix (n_signals, n_nodes) with at least two nodes (columns); "
             f"got shape {array.shape}."
         )
-    bad = np.isinf(array) if allow_nan else ~np.isfinite(array)
+    bad = ~(np.abs(array) <= LARGEST)
+    if allow_nan:
+        bad &= ~np.isnan(array)
     if bad.any():
         p, i = np.argwhere(bad)[0]
-        cure = (
-            "fill the gaps, drop the row or the node, or use for each pair what there is "
-            "(missing='pairwise')"
-            if np.isnan(array[p, i])
-            else "correct it, or make it a gap (NaN)"
-        )
+        if np.isnan(array[p, i]):
+            cure = (
+                "fill the gaps, drop the row or the node, or use for each pair what there is "
+                "(missing='pairwise')"
+            )
+        elif np.isinf(array[p, i]):
+            cure = "correct it, or make it a gap (NaN)"
+        else:
+            cure = "its square has no number, use another unit"
         raise ValueError(f"signals[{p}, {_label(i, names)}] is {array[p, i]}; {cure}.")
     return array
 

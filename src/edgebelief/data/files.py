@@ -458,7 +458,7 @@ def _counted(n: int) -> list[list[str]]:
 
 
 def _any_number(cells: pd.Series) -> bool:
-    return pd.api.types.is_numeric_dtype(cells) or any(_is_number(cell) for cell in cells)
+    return pd.api.types.is_numeric_dtype(cells) or any(_is_number(cell) for cell in cells.dropna())
 
 
 def _is_number(text: Any) -> bool:

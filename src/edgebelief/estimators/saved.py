@@ -53,7 +53,7 @@ PARTS: dict[str, Any] = {
 MAKERS = PARTS | {"LogNormal": lognormal, "LogUniform": loguniform, "Normal": normal}
 ENGINES = ("Exact", "NUTS", "MAP", "VI")
 MODEL = {"network": Network, "readout": Readout, "prior": Prior, "likelihood": BernoulliEdges}
-# A file asks for no more layers: these take a minute for a graph of ten nodes.
+# A file asks for no more layers. So many take 0.15 s a pass on ten nodes; a prediction has dozens.
 MOST_LAYERS = 10**6
 
 
