@@ -4,10 +4,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from tables import PATH, square, table
 
 from edgebelief.cli import main
 from edgebelief.data import GraphDataset, load_dataset, save_dataset
+
+from .tables import PATH, square, table
 
 
 class Ran(NamedTuple):

@@ -10,7 +10,8 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from tables import NAMES, PATH, square, table
+
+from .tables import NAMES, PATH, square, table
 
 SIGNALS = np.random.default_rng(1).normal(size=(12, 4)).round(3)
 DISTANCES = np.abs(SIGNALS[:4] + SIGNALS[:4].T) * (1 - np.eye(4))

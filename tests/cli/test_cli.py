@@ -13,12 +13,13 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from tables import NAMES, square, table
 
 import edgebelief as eb
 from edgebelief.belief import elicit_prior
 from edgebelief.cli import main
 from edgebelief.data import load_dataset, read_signals, read_table
+
+from .tables import NAMES, square, table
 
 COMMANDS = ["simulate", "learn", "elicit", "fit", "predict", "check", "score", "report"]
 COMMANDS += ["demo", "info"]

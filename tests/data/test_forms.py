@@ -9,6 +9,7 @@ from scipy.spatial.distance import pdist
 
 from edgebelief.data import ErdosRenyi, GraphDataset, distances
 from edgebelief.data.forms import Graphs, graphs_from, rescaled, warn_if_alike
+from problems import readable
 
 NAMES = ["ada", "bob", "cy", "dee"]
 LABELS = np.array([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]])  # dee is alone
@@ -334,7 +335,7 @@ SQUARE = np.ones((3, 3)) - np.eye(3)
         (square(LABELS, ["a", "a", "b", "c"]), ValueError, "must differ"),
         ([SQUARE, GraphDataset([SQUARE])[0]], TypeError, "graph 1"),
     ],
-    ids=str,
+    ids=readable,
 )
 def test_bad_distances_are_refused(x, error, message):
     with pytest.raises(error, match=message):
@@ -384,7 +385,7 @@ class Table:
         ),
         (Table(), TypeError, "a Table is no pandas data frame"),
     ],
-    ids=str,
+    ids=readable,
 )
 def test_bad_labels_are_refused(a, error, message):
     x = square(1.0 - np.eye(4))

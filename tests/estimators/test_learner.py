@@ -30,6 +30,7 @@ from edgebelief.data import (
 from edgebelief.estimators import GraphLearner
 from edgebelief.infer import MAP, NUTS, VI, Exact, InferenceWarning, Prior, lognormal
 from edgebelief.networks import DPG, PDS
+from problems import readable
 
 # One size of graph and one depth nearly everywhere: compiling is most of the time.
 T, N, DEPTH = 6, 8, 10
@@ -635,7 +636,7 @@ def test_a_prior_by_name_as_an_object_or_as_beliefs(train):
         ({"inference": "exact", "network": PDS(3), "prior": "pds"}, ValueError, "no prior"),
         ({"random_state": "a"}, ValueError, "seed"),
     ],
-    ids=str,
+    ids=readable,
 )
 def test_bad_settings_are_refused_by_fit(train, settings, error, message):
     with pytest.raises(error, match=message):
@@ -862,7 +863,7 @@ def test_infinitely_many_simulated_signals():
         ({"ensemble": "barabasi-albert", "density": 0.9}, ValueError, "density of 0.57 at most"),
         ({"dpeth": 3}, TypeError, "dpeth"),
     ],
-    ids=str,
+    ids=readable,
 )
 def test_what_cannot_be_simulated_is_refused(arguments, error, message):
     with pytest.raises(error, match=message):

@@ -26,6 +26,7 @@ from edgebelief.infer import (
 )
 from edgebelief.modelfile import ModelFileError
 from edgebelief.networks import DPG, PDS
+from problems import readable
 
 DEPTH = 10
 
@@ -113,7 +114,7 @@ def by_hand(data, engine, n_draws, n_chains=1):
 
 
 @pytest.mark.parametrize(
-    ("engine", "n_draws", "n_chains"), [(MAP(), 1, 1), (VI(), 24, 1), (NUTS(), 24, 4)], ids=str
+    ("engine", "n_draws", "n_chains"), [(MAP(), 1, 1), (VI(), 24, 1), (NUTS(), 24, 4)], ids=readable
 )
 def test_draws_come_back_to_the_last_bit(data, path, engine, n_draws, n_chains):
     learner = by_hand(data, engine, n_draws, n_chains)
@@ -125,7 +126,7 @@ def test_draws_come_back_to_the_last_bit(data, path, engine, n_draws, n_chains):
 @pytest.mark.parametrize(
     "engine",
     [MAP(starts=2), VI(steps=50, n_draws=40), NUTS(150, 20, 2, target_accept=0.8)],
-    ids=str,
+    ids=readable,
 )
 def test_what_engines_make_comes_back_to_the_last_bit(data, path, engine):
     learner = GraphLearner(depth=2, inference=engine).fit(data[:6])
@@ -160,7 +161,7 @@ def test_a_simulated_learner_keeps_its_assumptions(path):
         {"network": DPG(depth=3, a0=0.1, lam0=2), "depth": 7},
         {"network": PDS(depth=None, gamma=0.01)},
     ],
-    ids=str,
+    ids=readable,
 )
 def test_settings_of_the_learner_come_back(data, path, settings):
     """Refitting a loaded learner is refitting the saved one."""
@@ -202,7 +203,7 @@ class OwnNetwork(DPG):
         ({"depth": 10**18, "network": DPG(10**18)}, "1,000,000,000,000,000,000 layers"),
         ({"prior": {"density": {0.1}}}, "set"),
     ],
-    ids=str,
+    ids=readable,
 )
 def test_what_a_file_does_not_keep_is_refused(data, tmp_path, settings, message):
     learner = by_hand(data, MAP(), 1).set_params(**settings)
