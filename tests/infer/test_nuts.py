@@ -85,6 +85,7 @@ def test_a_run_that_starts_dead_is_named_dead(model, data):
     assert far.verdict.figures["rescaling"] < 1e-4
 
 
+@pytest.mark.slow
 def test_too_few_draws_are_a_finding(model, data):
     with pytest.warns(InferenceWarning):
         short = NUTS(n_warmup=50, n_draws=20, n_chains=2).run(0, model, data)

@@ -49,12 +49,11 @@ def to_arviz(posterior: Posterior, data: GraphDataset, key: Key | int, n_draws: 
     --------
     >>> from arviz_stats import loo
     >>> from edgebelief.data import GraphDataset, RandomGeometric
-    >>> from edgebelief.infer import EdgeModel
+    >>> from edgebelief.infer import EdgeModel, Exact
     >>> from edgebelief.infer.arviz import to_arviz
-    >>> from edgebelief.infer.nuts import NUTS
     >>> from edgebelief.networks import DPG
     >>> data = GraphDataset.sample(3, RandomGeometric(0.5), 8, n_nodes=8, n_signals=30)
-    >>> posterior = NUTS().run(0, EdgeModel(DPG(depth=10)), data)
+    >>> posterior = Exact().run(0, EdgeModel(DPG(depth=10)), data)
     >>> tree = to_arviz(posterior, data, key=1)
     >>> int(loo(tree).n_data_points)
     8
