@@ -4,7 +4,8 @@ from .calibration import CalibrationReport
 from .checks import PredictiveCheck, posterior_predictive, prior_predictive
 from .decide import decide
 from .elicit import Elicited, ThetaSweep, elicit_prior, theta_sweep
-from .predict import BeliefWarning, EdgeBelief, Predictions, intervals, predict, sample_graphs
+from .likeness import BeliefWarning
+from .predict import EdgeBelief, Predictions, intervals, predict, sample_graphs
 from .propagate import propagate, to_networkx
 
 __all__ = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from . import metrics
 from .metrics import CalibrationCurve, Correlation, Score
@@ -49,12 +48,6 @@ class CalibrationReport:
             metrics.uncertainty_error_correlation(predictions),
             metrics.calibration_curve(predictions, n_bins=n_bins),
         )
-
-    def plot(self, ax: Any = None) -> Any:
-        """The reliability diagram."""
-        from ..plots import ReliabilityDisplay
-
-        return ReliabilityDisplay.of(self.curve).plot(ax)
 
     def as_dict(self) -> dict[str, float]:
         """The figures, by name."""

@@ -11,7 +11,6 @@ distinct value of its own parameters: some thirty times for `Exact`, whatever th
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -28,8 +27,9 @@ from ..cores import n_cores
 from ..data.dataset import GraphDataset, Stack
 from ..data.randomness import Key, split
 from ..infer.model import EdgeModel
-from ..infer.posterior import Fingerprint, Posterior
+from ..infer.posterior import Posterior
 from ..validate import is_one_graph
+from .likeness import warn_if_unlike
 
 # Network parameters per compiled call; draws of the readout's at each of them, at most.
 BLOCK, GROUP = 32, 256
@@ -37,13 +37,6 @@ BLOCK, GROUP = 32, 256
 WORTHWHILE = 10_000
 # Copies of an (N, N) array that the network and the sums need, about.
 COPIES = 12
-# Distances larger or smaller than the fitted ones by this factor are warned about; so is a
-# difference in their relative noise sqrt(2/P) of this size.
-SCALE, NOISE = 5.0, 0.1
-
-
-class BeliefWarning(UserWarning):
-    """The inputs of a prediction are not like those of the fit."""
 
 
 class EdgeBelief(NamedTuple):
@@ -121,7 +114,7 @@ def predict(posterior: Posterior, data: Any, *, memory: float = 256e6) -> Predic
     ((28,), True)
     """
     data = as_dataset(data)
-    _compare(posterior.fingerprint, data)
+    warn_if_unlike(posterior.fingerprint, data)
     table = _Table.of(posterior)
     beliefs: list[EdgeBelief | None] = [None] * len(data)
     scores = np.zeros(len(data))
@@ -176,7 +169,7 @@ def sample_graphs(
     (3, 28)
     """
     data = as_dataset(data)
-    _compare(posterior.fingerprint, data)
+    warn_if_unlike(posterior.fingerprint, data)
     of_params, of_edges = split(key, 2)
     draws = {k: jnp.asarray(v) for k, v in posterior.draws(of_params, n).items()}
     found: list[Any] = [None] * len(data)
@@ -221,7 +214,7 @@ def intervals(
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
     data = as_dataset(data)
-    _compare(posterior.fingerprint, data)
+    warn_if_unlike(posterior.fingerprint, data)
     draws = {k: jnp.asarray(v) for k, v in posterior.draws(key, n).items()}
     found: list[Any] = [None] * len(data)
     tails = [(1 - level) / 2, (1 + level) / 2]
@@ -375,30 +368,3 @@ def _edges_of(model: Any, draws: Any, e: Array, support: Any, keys: Array) -> Ar
 def _sampled(model: EdgeModel, draws: Any, e: Array, stack: Stack, key: Key) -> Array:
     keys = jax.random.split(key, len(next(iter(draws.values()))))
     return _edges_of((model.network, model.readout), draws, e, stack.support, keys)
-
-
-def _compare(fitted: Fingerprint, data: GraphDataset) -> None:
-    """Warn if the distances are of another kind than those that were fitted."""
-    new = Fingerprint.of(data)
-    if new.scale == fitted.scale:  # both may be zero
-        ratio = 1.0
-    else:
-        ratio = new.scale / fitted.scale if fitted.scale else np.inf
-    if not 1 / SCALE < ratio < SCALE:
-        warnings.warn(
-            f"the distances are {ratio:.3g} times those that were fitted (medians {new.scale:.3g} "
-            f"and {fitted.scale:.3g}). A network reads them on the fitted scale: use the same "
-            f"definition (mean or sum over signals?), or divide by {ratio:.3g}.",
-            BeliefWarning,
-            stacklevel=3,
-        )
-    if new.n_signals is not None and fitted.n_signals is not None:
-        noise = [float(np.sqrt(2 / n)) for n in (new.n_signals, fitted.n_signals)]
-        if abs(noise[0] - noise[1]) > NOISE:
-            warnings.warn(
-                f"these distances come from {new.n_signals:g} signals a graph, the fitted from "
-                f"{fitted.n_signals:g}: their noise is {noise[0]:.0%} against {noise[1]:.0%}, and "
-                f"the belief is calibrated for the latter. Fit on distances from as many signals.",
-                BeliefWarning,
-                stacklevel=3,
-            )

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..data.files import edges_to_matrix, read_matrix, read_signals, read_table
+from ..data.files import edges_to_matrix, read_matrix, read_signals
+from ..data.tables import read_table
 from .commands import verdict_to_json
 from .inputs import Given, read_graphml, read_groups
 from .priors import read_prior

@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 
 from ..data.dataset import GraphDataset
-from ..data.files import edges_to_matrix, load_dataset, read_matrix, read_signals, read_table
+from ..data.files import edges_to_matrix, load_dataset, read_matrix, read_signals
+from ..data.tables import read_table
 from ..edges import Complete
 from ..validate import check_labels, check_names
 from .outputs import need_parquet

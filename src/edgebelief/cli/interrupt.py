@@ -35,8 +35,9 @@ def end_on_interrupt(json_wanted: bool) -> None:
 
 
 def _wait(reader: socket.socket, writer: socket.socket, json_wanted: bool) -> None:
-    while signal.SIGINT not in reader.recv(64):
-        pass  # another signal that somebody handles
+    seen = b""
+    while signal.SIGINT not in seen:  # others are somebody else's
+        seen = reader.recv(64)
     with suppress(OSError):
         if os.isatty(2):
             os.write(2, b"\r\x1b[K\x1b[?25h")  # the spinner's line, and the cursor it hid

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ..atomic import replacing
-from ..data.files import write_table
+from ..data.tables import write_table
 
 EDGES = (".csv", ".parquet", ".graphml", ".npz")
 # What XML 1.0 cannot hold.

@@ -14,11 +14,9 @@ from .files import (
     read_edges,
     read_matrix,
     read_signals,
-    read_table,
     save_dataset,
     write_edges,
     write_matrix,
-    write_table,
 )
 from .real import Split, digits, mnist, sp500
 from .signals import (
@@ -33,6 +31,7 @@ from .signals import (
     smooth_signals,
     transformed,
 )
+from .tables import read_table, write_table
 
 __all__ = [
     "BarabasiAlbert",

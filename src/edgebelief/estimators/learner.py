@@ -370,7 +370,7 @@ class GraphLearner(BaseEstimator):
     def calibration_report(self, X: Any, A: Any = None, n_bins: int = 10) -> CalibrationReport:
         """How belief and labels agree on graphs that were not fitted.
 
-        Prints as a few lines; `plot` draws the reliability diagram.
+        Prints as a few lines; `edgebelief.plots.ReliabilityDisplay.of(report.curve)` draws it.
         """
         _, found = self._predicted(X, A)
         return CalibrationReport.of(found, n_bins)

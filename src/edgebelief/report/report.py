@@ -10,7 +10,8 @@ from typing import Any
 
 from ..atomic import replacing
 from ..belief.checks import PredictiveCheck, posterior_predictive, prior_predictive
-from ..belief.predict import BeliefWarning, Predictions, _compare, as_dataset, predict
+from ..belief.likeness import BeliefWarning, warn_if_unlike
+from ..belief.predict import Predictions, as_dataset, predict
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, split
 from ..infer.posterior import Posterior
@@ -147,7 +148,7 @@ def _cautions(posterior: Posterior, data: GraphDataset) -> tuple[str, ...]:
     """What `predict` would warn about, as sentences."""
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", BeliefWarning)
-        _compare(posterior.fingerprint, data)
+        warn_if_unlike(posterior.fingerprint, data)
     return tuple(str(one.message) for one in found if issubclass(one.category, BeliefWarning))
 
 
