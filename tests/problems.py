@@ -1,5 +1,7 @@
 """Distances to test on: four kinds, any size."""
 
+import re
+
 import numpy as np
 
 KINDS = ("geometric", "uniform", "with zeros", "with negatives")
@@ -31,3 +33,8 @@ def random_problem(seed):
 def nearly_complete_pairs(n_nodes):
     """Every pair but (0, 1)."""
     return [(i, j) for i in range(n_nodes) for j in range(i + 1, n_nodes) if (i, j) != (0, 1)]
+
+
+def readable(case):
+    """What a parametrised test calls a case: without addresses, so that all workers agree."""
+    return re.sub(r" at 0x[0-9a-f]+", "", str(case))

@@ -12,6 +12,9 @@ from jaxtyping import Bool, Float
 
 from .edges import Complete, Support, pairs_of
 
+# Of signals: squares of larger ones, added up, leave double precision.
+LARGEST = 1e150
+
 
 def as_floats(value: Any, what: str) -> np.ndarray:
     """`value` as a float64 array (a copy only if needed), or a `TypeError` that names `what`."""
@@ -132,7 +135,7 @@ def check_symmetric(
             f"{max(gap.max(), dust):.1e}); the two halves were averaged and the diagonal ignored.",
             stacklevel=4,
         )
-    return np.where(unequal, (upper + lower) / 2, upper)
+    return np.where(unequal, upper / 2 + lower / 2, upper)
 
 
 def _check_diagonal(
@@ -186,9 +189,9 @@ def check_support(support: Any) -> None:
 
 def check_number(value: Any, what: str) -> float:
     """One real number: not text, not a truth value, not several."""
-    if isinstance(value, str | bytes | bool | np.bool_) or np.ndim(value) != 0:
-        raise TypeError(f"{what} must be a number; got {value!r}.")
     try:
+        if isinstance(value, str | bytes | bool | np.bool_) or np.ndim(value) != 0:
+            raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{what} must be a number; got {value!r}.") from None
@@ -252,7 +255,7 @@ def check_names(names: Any, n_nodes: int, what: str = "node names") -> tuple[str
         raise ValueError(f"{what}: {len(names)} for {n_nodes} nodes.")
     if len(set(names)) < n_nodes:
         twice = sorted({name for name in names if names.count(name) > 1})
-        raise ValueError(f"{what} must differ; {twice[:5]} appear more than once.")
+        raise ValueError(f"{what} must differ; {twice[:5]} appear more than once. Rename them.")
     return names
 
 
@@ -267,15 +270,20 @@ def check_signals(
             f"signals must be a matrix (n_signals, n_nodes) with at least two nodes (columns); "
             f"got shape {array.shape}."
         )
-    bad = np.isinf(array) if allow_nan else ~np.isfinite(array)
+    bad = ~(np.abs(array) <= LARGEST)
+    if allow_nan:
+        bad &= ~np.isnan(array)
     if bad.any():
         p, i = np.argwhere(bad)[0]
-        cure = (
-            "fill the gaps, drop the row or the node, or use for each pair what there is "
-            "(missing='pairwise')"
-            if np.isnan(array[p, i])
-            else "correct it, or make it a gap (NaN)"
-        )
+        if np.isnan(array[p, i]):
+            cure = (
+                "fill the gaps, drop the row or the node, or use for each pair what there is "
+                "(missing='pairwise')"
+            )
+        elif np.isinf(array[p, i]):
+            cure = "correct it, or make it a gap (NaN)"
+        else:
+            cure = "its square has no number, use another unit"
         raise ValueError(f"signals[{p}, {_label(i, names)}] is {array[p, i]}; {cure}.")
     return array
 
@@ -290,7 +298,8 @@ def is_one_graph(e: Any) -> bool:
         return True
     matrix = np.asarray(e)
     return (
-        matrix.shape[0] == matrix.shape[1]
+        matrix.ndim == 2  # which sparse ones are not
+        and matrix.shape[0] == matrix.shape[1]
         and not np.diagonal(matrix).any()
         and np.array_equal(matrix, matrix.T)
     )

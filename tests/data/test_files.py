@@ -9,6 +9,7 @@ from edgebelief.data import (
     load_dataset,
     read_edges,
     read_matrix,
+    read_signals,
     save_dataset,
     write_edges,
     write_matrix,
@@ -197,3 +198,15 @@ def test_writers_check_what_they_write(tmp_path):
     with pytest.raises(ValueError, match="can be written as"):
         write_matrix(tmp_path / "m.json", matrix_of(3))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_decimal_commas_in_the_first_column_are_no_names(tmp_path):
+    path = tmp_path / "signals.csv"
+    path.write_text("ada;bob\n0,5;1\n1,5;2,25\n")
+    assert read_signals(path).to_numpy().tolist() == [[0.5, 1], [1.5, 2.25]]
+
+
+def test_utf_16_is_read(tmp_path):
+    path = tmp_path / "signals.csv"
+    path.write_bytes("ada\tb\u00f3b\n1\t2\n".encode("utf-16"))
+    assert read_signals(path).columns.tolist() == ["ada", "b\u00f3b"]

@@ -381,7 +381,10 @@ def _given(model: EdgeModel, stack: Stack, row: int) -> tuple[Array, Array | Non
 def _compare(fitted: Fingerprint, data: GraphDataset) -> None:
     """Warn if the distances are of another kind than those that were fitted."""
     new = Fingerprint.of(data)
-    ratio = new.scale / fitted.scale if fitted.scale else np.inf
+    if new.scale == fitted.scale:  # both may be zero
+        ratio = 1.0
+    else:
+        ratio = new.scale / fitted.scale if fitted.scale else np.inf
     if not 1 / SCALE < ratio < SCALE:
         warnings.warn(
             f"the distances are {ratio:.3g} times those that were fitted (medians {new.scale:.3g} "

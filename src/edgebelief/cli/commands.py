@@ -212,7 +212,10 @@ def predicted(
     with this.working("predicting"):
         table = given.blame(lambda: learner.edge_table(X, level=level or None, **rule))
     if len(given.paths) > 1:
-        table["graph"] = [given.paths[t].stem for t in table["graph"]]
+        stems = [path.stem for path in given.paths]
+        unique = len(set(stems)) == len(stems)
+        names = stems if unique else [str(path) for path in given.paths]
+        table["graph"] = [names[t] for t in table["graph"]]
     kept = table if all_pairs else table[table["decision"] == 1]
     made = learner.to_networkx(X, **rule) if one else []
     write_edge_table(out, kept, made if isinstance(made, list) else [made])

@@ -19,7 +19,8 @@ from ..data.dataset import GraphDataset
 from ..data.files import edges_to_matrix, load_dataset, read_matrix, read_signals, read_table
 from ..edges import Complete
 from ..validate import check_labels, check_names
-from .session import Misused, NoRoom
+from .outputs import need_parquet
+from .session import Misused, NoRoom, is_expected
 from .words import about_an_option
 
 if TYPE_CHECKING:
@@ -87,7 +88,9 @@ class Given:
             with warnings.catch_warnings(record=True) as found:
                 result = work()
         except (ValueError, TypeError) as error:
-            raise type(error)(self._named(str(error))) from None
+            if not is_expected(error):
+                raise
+            raise ValueError(self._named(str(error))) from None
         for warning in found:
             named = self._named(str(warning.message))
             warnings.warn(warning.category(named), stacklevel=2)
@@ -228,10 +231,13 @@ def _table(
     path: Path, metric: str, missing: str, wanted: list[str] | None, transpose: bool
 ) -> pd.DataFrame:
     """Distances or signals of one graph, of the wanted nodes."""
+    if path.suffix.lower() == ".parquet":
+        need_parquet(path)
     if metric == "precomputed":
         frame = _distances(path)
         return frame if wanted is None else _chosen(frame, wanted, path).loc[wanted]
     frame = read_signals(path, transpose=transpose)
+    _warn_of_no_header(frame, path)
     if list(frame.index) == list(frame.columns):
         text = f"{path}: has the nodes' names on both sides, as distances have."
         raise WrongMetric(text, "Say --metric precomputed if that is what they are.")
@@ -248,6 +254,21 @@ def _table(
         raise ValueError(f"{path}: a {side} has no name (node {place + 1}); name every node.")
     _check_gaps(frame, path, missing, transpose)
     return frame
+
+
+def _warn_of_no_header(frame: pd.DataFrame, path: Path) -> None:
+    """Numbers in the first line may be names after all."""
+    names = [str(i) for i in range(frame.shape[1])]
+    if list(frame.columns) != names:
+        return
+    header = [str(name) for name in read_table(path).columns]
+    if names not in (header, header[1:]):
+        warnings.warn(
+            f"{path}: its first line holds nothing but numbers ({', '.join(header[:3])}, ...) and "
+            f"was read as data; nodes are called 0, 1, ... Were these their names? Then put a "
+            f"letter before each.",
+            stacklevel=2,
+        )
 
 
 def _check_gaps(frame: pd.DataFrame, path: Path, missing: str, transpose: bool) -> None:

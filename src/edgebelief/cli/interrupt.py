@@ -11,7 +11,6 @@ import json
 import os
 import signal
 import socket
-import sys
 import threading
 from contextlib import suppress
 
@@ -25,6 +24,8 @@ def end_on_interrupt(json_wanted: bool) -> None:
     """From now on. For a program; a function that is called leaves signals as they are."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         return  # in the background of a script, where Ctrl-C is meant for others
+    if threading.current_thread() is not threading.main_thread():
+        return  # where Python lets nobody handle signals
     reader, writer = socket.socketpair()
     writer.setblocking(False)  # as `set_wakeup_fd` asks
     signal.signal(signal.SIGINT, lambda *_: None)
@@ -37,7 +38,7 @@ def _wait(reader: socket.socket, writer: socket.socket, json_wanted: bool) -> No
     while signal.SIGINT not in reader.recv(64):
         pass  # another signal that somebody handles
     with suppress(OSError):
-        if sys.stderr.isatty():
+        if os.isatty(2):
             os.write(2, b"\r\x1b[K\x1b[?25h")  # the spinner's line, and the cursor it hid
         os.write(2, f"error: {MESSAGE}\n".encode())
     with suppress(OSError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ def check_target(
         *others, last = suffixes
         wanted = f"{', '.join(others)} or {last}" if others else last
         raise ValueError(f"{path}: must end in {wanted}, not {path.suffix!r}.")
+    if path.suffix.lower() == ".parquet":
+        need_parquet(path)
     if path.is_dir():
         raise ValueError(f"{path}: is a folder; give the name of a file.")
     if any(_same_file(path, other) for other in read):
@@ -38,6 +41,14 @@ def check_target(
         raise ValueError(f"{path}: there is no folder {path.parent}; make it first.")
     if not os.access(path.parent, os.W_OK):
         raise ValueError(f"{path}: nothing can be written in the folder {path.parent}.")
+
+
+def need_parquet(path: Path) -> None:
+    """Parquet is an extra."""
+    if find_spec("pyarrow") is None:
+        raise ImportError(
+            f"{path}: Parquet needs pyarrow: pip install 'edgebelief[data]'; or use .csv."
+        )
 
 
 def _same_file(one: Path, other: Path) -> bool:

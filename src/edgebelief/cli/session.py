@@ -172,8 +172,9 @@ def _judged(error: Exception) -> tuple[int, str]:
         return (RESOURCES if full else BAD_INPUT), _of_os(error)
     if "RESOURCE_EXHAUSTED" in text:
         return RESOURCES, f"the device is out of memory: {text.splitlines()[0]}"
-    expected = ValueError, TypeError, IndexError, ImportError, FloatingPointError
-    if isinstance(error, expected) and _is_ours(error):
+    if isinstance(error, ImportError):  # something optional
+        return BAD_INPUT, text
+    if is_expected(error):
         whose = USAGE if about_an_option(text) else BAD_INPUT
         return whose, f"{text} {getattr(error, 'cure', '')}".strip()
     return BUG, (
@@ -182,11 +183,13 @@ def _judged(error: Exception) -> tuple[int, str]:
     )
 
 
-def _is_ours(error: Exception) -> bool:
+def is_expected(error: Exception) -> bool:
     """Whether an error was raised by a check of this package, or in a reader it called.
 
     Anything else is a bug of ours, and deserves its traceback.
     """
+    if not isinstance(error, ValueError | TypeError | IndexError | FloatingPointError):
+        return False
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

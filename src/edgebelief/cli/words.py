@@ -13,7 +13,7 @@ PHRASES = (
     (r"\bthe metric '(\S+)'", r"--metric \1"),
     (r"metric='sqeuclidean', 'log-euclidean' or 'correlation'", "--metric sqeuclidean, "
      "log-euclidean or correlation"),
-    (r"\((?:edges\.)?X\.T\)", "(--transpose)"),
+    (r"\(X\.T\)", "(--transpose)"),
     (r", leave the node out, or leave the pair out through a support", ", or leave the node out"),
     (r"give a file that we saved", "give what `edgebelief fit` wrote"),
     (r"leave the node out(?! \()", "leave the node out (--nodes)"),

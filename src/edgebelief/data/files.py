@@ -11,6 +11,7 @@ off again.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -55,17 +56,23 @@ def read_table(path: str | Path) -> pd.DataFrame:
     else:
         raise ValueError(f"{path}: a table is .csv, .tsv, .txt or .parquet, not {path.suffix!r}.")
     if table.empty:
-        raise ValueError(f"{path}: the table is empty.")
+        raise ValueError(f"{path}: the table is empty; it needs rows below its header.")
     return table
 
 
 def _read_text(path: Path) -> pd.DataFrame:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
+    with path.open("rb") as file:
+        mark = file.read(2)
+    try:  # with its mark, UTF-16 is what spreadsheets call Unicode text
+        utf16 = mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        text = path.read_text(encoding="utf-16" if utf16 else "utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not UTF-8 ({error.reason} at byte {error.start}).") from None
+        raise ValueError(
+            f"{path}: not UTF-8 ({error.reason} at byte {error.start}). If it is a table, save it "
+            f"as UTF-8."
+        ) from None
     if not text.strip():
-        raise ValueError(f"{path}: the file is empty.")
+        raise ValueError(f"{path}: the file is empty; a table has a header, and rows below it.")
     header_line = re.sub(r'"[^"]*"', "", text.lstrip().split("\n", 1)[0])  # names may hold any
     separator = max(",;\t", key=header_line.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
@@ -78,7 +85,8 @@ def _read_text(path: Path) -> pd.DataFrame:
         odd = next(i for i, row in enumerate(rows) if len(row) != len(rows[0]))
         raise ValueError(
             f"{path}: line {odd + 1} (blank ones not counted) has {len(rows[odd])} fields, the "
-            f"first has {len(rows[0])}."
+            f"first has {len(rows[0])}; all lines must have as many."
+            f"{' Decimal commas? Separate with semicolons.' if separator == ',' else ''}"
         )
     table = pd.DataFrame(rows[1:], columns=pd.Index(rows[0]), dtype=str)
     if separator == ";":  # where decimals may be written with a comma
@@ -369,18 +377,33 @@ def load_dataset(path: str | Path) -> GraphDataset:
     Traceback (most recent call last):
     FileNotFoundError: [Errno 2] No such file or directory: 'nowhere.npz'
     """
-    with np.load(path, allow_pickle=False) as file:
-        missing = {"n_nodes", "e", "a", "names"} - set(file)
-        if missing:
-            raise ValueError(f"{path}: not a data set of ours, it lacks {sorted(missing)}.")
-        sizes, e, a, names = file["n_nodes"], file["e"], file["a"], file["names"]
-        n_signals = file["n_signals"] if "n_signals" in file else np.full(sizes.size, np.nan)
-    edges = np.cumsum(sizes * (sizes - 1) // 2)
-    if e.shape != (edges[-1],) or a.shape != e.shape or names.shape != (sizes.sum(),):
+    with open(path, "rb") as raw:
+        try:
+            with np.load(raw, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file}
+        except Exception as error:  # zipfile, zlib and numpy have a dozen of their own
+            raise ValueError(f"{path}: not an npz file, or damaged ({error}).") from None
+    missing = {"n_nodes", "e", "a", "names"} - set(arrays)
+    if missing:
+        raise ValueError(f"{path}: not a data set of ours, it lacks {sorted(missing)}.")
+    sizes, e, a, names = (arrays[name] for name in ("n_nodes", "e", "a", "names"))
+    n_signals = arrays.get("n_signals", np.full(sizes.size, np.nan))
+    # In Python's integers, which do not run over.
+    edges = [int(n) * (int(n) - 1) // 2 for n in sizes.ravel()] if sizes.dtype.kind in "iu" else []
+    sound = (
+        len(edges) > 0
+        and sizes.shape == n_signals.shape == (len(edges),)
+        and sizes.min() >= 2
+        and e.shape == a.shape == (sum(edges),)
+        and names.shape == (sum(map(int, sizes)),)
+        and {e.dtype.kind, a.dtype.kind, n_signals.dtype.kind} <= set("fiu")
+    )
+    if not sound:
         raise ValueError(f"{path}: damaged; its arrays do not have the sizes it states.")
+    ends = np.cumsum(edges)[:-1]
     return GraphDataset(
-        np.split(e, edges[:-1]),
-        np.split(a, edges[:-1]),
+        np.split(e, ends),
+        np.split(a, ends),
         np.split(names, np.cumsum(sizes)[:-1]),
         [None if np.isnan(count) else float(count) for count in n_signals],
     )
@@ -435,12 +458,13 @@ def _counted(n: int) -> list[list[str]]:
 
 
 def _any_number(cells: pd.Series) -> bool:
-    return pd.api.types.is_numeric_dtype(cells) or any(_is_number(cell) for cell in cells)
+    return pd.api.types.is_numeric_dtype(cells) or any(_is_number(cell) for cell in cells.dropna())
 
 
 def _is_number(text: Any) -> bool:
+    """Also with a decimal comma: whether those may be is for `_numbers` to say."""
     try:
-        float(text)
+        float(text.replace(",", ".") if isinstance(text, str) else text)
     except (TypeError, ValueError):
         return False
     return True
@@ -463,8 +487,12 @@ def _numbers(frame: pd.DataFrame, path: str | Path) -> np.ndarray:
         if bad.any():
             row = int(np.argmax(bad))
             found = frame.iloc[row, k]
-            hint = " Decimal commas? Separate with semicolons." if "," in str(found) else ""
-            raise ValueError(f"{path}, row {row + 2}, column {name!r}: {found!r}, no number.{hint}")
+            hint = "Correct it, or leave the cell empty."
+            if "," in str(found):
+                hint = "Decimal commas? Separate with semicolons."
+            raise ValueError(
+                f"{path}, row {row + 2}, column {name!r}: {found!r}, no number. {hint}"
+            )
         columns.append(numbers)
     return np.column_stack(columns)
 

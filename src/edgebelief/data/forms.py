@@ -114,14 +114,13 @@ def check_form(metric: Any, missing: Any, transform: Any) -> None:
 
 def rescaled(data: GraphDataset, factors: Sequence[float]) -> GraphDataset:
     """The same graphs with the distances of each multiplied by its factor."""
-    return GraphDataset._of(
-        [record._replace(e=_frozen(record.e * f)) for record, f in zip(data, factors, strict=True)]
-    )
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    array.flags.writeable = False
-    return array
+    new = []
+    for record, factor in zip(data, factors, strict=True):
+        with np.errstate(over="ignore"):  # infinite ones are for the caller to refuse
+            e = record.e * factor
+        e.flags.writeable = False
+        new.append(record._replace(e=e))
+    return GraphDataset._of(new)
 
 
 @contextmanager
@@ -194,8 +193,10 @@ def _measured(
             return _checked_shape(part if _is_frame(part) else as_floats(part, "X")), names, None
     with _in_graph(t):
         _check_orientation(part, label)
-        part = part if transform is None else transformed(part, transform)
         x = check_signals(part, names, allow_nan=missing == "pairwise")
+        if transform is not None:
+            part = transformed(part, transform)
+            x = check_signals(part, names, allow_nan=missing == "pairwise")
         names = check_names(range(x.shape[1]) if names is None else names, x.shape[1])
         e = None if callable(metric) else distances(part, metric, missing)
     if e is None:
@@ -243,7 +244,8 @@ def _label_parts(a: Any, n_graphs: int, single: bool) -> list[Any]:
     else:
         whole = isinstance(a, nx.Graph) or hasattr(a, "toarray") or _is_frame(a)
         one = whole or np.ndim(a) in (1, 2)
-    if not one and (isinstance(a, str | bytes | dict) or not hasattr(a, "__iter__")):
+    iterable = hasattr(a, "__iter__") and not isinstance(a, str | bytes | dict)
+    if not one and not (iterable and getattr(a, "ndim", 1) > 0):
         raise TypeError(
             f"A must hold the labels of graphs (arrays, sparse matrices, NetworkX graphs or data "
             f"frames, one or a list of them); got {type(a).__name__}."

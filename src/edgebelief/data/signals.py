@@ -8,7 +8,6 @@ similar values. The paper's filter is h(l) = 1/sqrt(l), with 0 at l = 0.
 from __future__ import annotations
 
 import abc
-import warnings
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -170,12 +169,16 @@ def transformed(x: Any, transform: Transform) -> Any:
             raise ValueError(f"changes need at least two rows of signals; there is {len(values)}.")
         values = np.diff(values, axis=0)
     if transform == "standardize":
-        spread = np.nanstd(values, axis=0)
-        if not (spread > 1e-12 * np.nanmax(np.abs(values), axis=0)).all():
-            i = int(np.argmin(spread))
+        there = ~np.isnan(values)
+        counts = np.maximum(there.sum(0), 1)
+        centred = values - np.where(there, values, 0).sum(0) / counts
+        spread = np.sqrt((np.where(there, centred, 0) ** 2).sum(0) / counts)
+        flat = spread <= 1e-12 * np.where(there, np.abs(values), 0).max(0)
+        if flat.any():
+            i = int(np.argmax(flat))
             name = i if names is None else names[i]
             raise ValueError(f"node {name!r} is constant: it cannot be standardized. Leave it out.")
-        values = (values - np.nanmean(values, axis=0)) / spread
+        values = centred / spread
     if names is None:
         return values
     return pd.DataFrame(values, index=x.index[len(x) - len(values) :], columns=names)
@@ -259,9 +262,7 @@ def _check_overlap(x: Float[np.ndarray, "signals nodes"], names: Any, at_least: 
 
 
 def _correlation_distances(x: Float[np.ndarray, "signals nodes"], names: Any) -> np.ndarray:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a column of gaps alone: said before
-        flat = np.nanmax(x, 0) - np.nanmin(x, 0) <= 1e-12 * np.nanmax(np.abs(x), 0)
+    flat = np.nanmax(x, 0) - np.nanmin(x, 0) <= 1e-12 * np.nanmax(np.abs(x), 0)
     if len(x) < 2 or flat.any():
         i = int(np.argmax(flat))
         raise ValueError(

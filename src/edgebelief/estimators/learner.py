@@ -44,6 +44,9 @@ from .simulate import Simulation
 
 NETWORKS: dict[str, type[Network]] = {"dpg": DPG}
 ENGINES: dict[str, Callable[[], Engine]] = {"exact": Exact, "nuts": NUTS, "map": MAP, "vi": VI}
+# Networks count in single precision, which ends at 3e38: this leaves room for theta, and for the
+# rescalings that are tried. A median so tiny has no reciprocal.
+HUGE, TINY = 1e20, 1e-300
 
 
 class GraphLearner(BaseEstimator):
@@ -445,7 +448,8 @@ class GraphLearner(BaseEstimator):
             raise ValueError(
                 f"network must be one of {sorted(NETWORKS)}, or a Network; got {self.network!r}."
             )
-        return NETWORKS[self.network](depth=self.depth)
+        depth = int(self.depth) if isinstance(self.depth, np.integer) else self.depth
+        return NETWORKS[self.network](depth=depth)
 
     def _engine(self) -> Engine | None:
         """None for "auto"."""
@@ -475,12 +479,12 @@ class GraphLearner(BaseEstimator):
     def _scaled(self, network: Network, data: GraphDataset) -> tuple[Any, GraphDataset]:
         """What `scale_` is, and the data so scaled."""
         if self.scale is None:
-            return 1.0, data
+            return 1.0, _scaled_by(1.0, data)
         if isinstance(self.scale, str) and self.scale == "median":
             return "median", _scaled_by("median", data)
         if isinstance(self.scale, str) and self.scale == "auto":
             named = self.prior if isinstance(self.prior, str | Prior) else "altered"
-            factor, _ = best_rescaling(EdgeModel(network, prior=named), data)
+            factor, _ = best_rescaling(EdgeModel(network, prior=named), _checked_size(data))
             return float(factor), _scaled_by(factor, data)
         if isinstance(self.scale, str):
             raise ValueError(
@@ -526,14 +530,24 @@ class GraphLearner(BaseEstimator):
 def _scaled_by(scale: Any, data: GraphDataset) -> GraphDataset:
     if isinstance(scale, str):
         medians = [float(np.median(record.e)) for record in data]
-        if min(medians) <= 0:
+        if min(medians) <= TINY:
             t = int(np.argmin(medians))
             raise ValueError(
                 f"graph {t}: the median distance is {medians[t]:g}, and cannot be divided by. "
                 f"Relative distances (scale='median') are for positive ones."
             )
-        return rescaled(data, [1 / m for m in medians])
-    return data if scale == 1 else rescaled(data, [scale] * len(data))
+        return _checked_size(rescaled(data, [1 / m for m in medians]))
+    return _checked_size(data if scale == 1 else rescaled(data, [scale] * len(data)))
+
+
+def _checked_size(data: GraphDataset) -> GraphDataset:
+    for t, record in enumerate(data):
+        if not np.abs(record.e).max() < HUGE:
+            raise ValueError(
+                f"graph {t}: its distances, scaled, reach {np.abs(record.e).max():g}, and networks "
+                f"count in single precision. Rescale them: scale='median', or a small number."
+            )
+    return data
 
 
 def _name(metric: Any) -> str:
