@@ -120,7 +120,9 @@ def check_symmetric(
     rounding = _rounding_of(matrix) * np.abs(upper[np.isfinite(upper)]).max(initial=0.0)
     dust = 0.0 if any_diagonal else _check_diagonal(np.diagonal(matrix), rounding, what, names)
     unequal = (upper != lower) & ~(np.isnan(upper) & np.isnan(lower))
-    gap = np.where(unequal, np.abs(upper - lower), 0.0)
+    gap = np.zeros_like(upper)  # not where both are the same infinity, which have no difference
+    np.subtract(upper, lower, out=gap, where=unequal)
+    gap = np.abs(gap)
     if not (gap <= rounding).all():
         k = int(np.argmax(np.where(np.isnan(gap), np.inf, gap)))
         i, j = _label(rows[k], names), _label(cols[k], names)
