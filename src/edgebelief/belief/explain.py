@@ -68,7 +68,7 @@ def explain(
     given = _given(posterior.model, stack, 0)
     draws = {k: jnp.asarray(v) for k, v in posterior.draws(key, DRAWS).items()}
     parts, values = _parts_of(posterior.model, draws, given, stack.support, edge)
-    table = {name: np.asarray(part, float) for name, part in parts.items()}
+    table = {name: np.asarray(parts[name], float) for name in _order(posterior.model)}
     table["logit"] = np.sum(list(table.values()), axis=0)
     tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
     frame = pd.DataFrame(
@@ -85,6 +85,15 @@ def explain(
     )
     frame.attrs["probability"] = float(expit(table["logit"]).mean())
     return frame
+
+
+def _order(model: EdgeModel) -> list[str]:
+    """The paper's parts first, then the terms."""
+    terms = (
+        [term.name for term in model.readout.terms] if isinstance(model.readout, Additive) else []
+    )
+    slack = ["slack"] if "slack" in model.parameters else []
+    return ["weight", *slack, "baseline", *(term.name for term in terms)]
 
 
 def _place(names: tuple[str, ...], name: str) -> int:

@@ -34,6 +34,8 @@ def _reference(model: EdgeModel, data: GraphDataset, weights: Any) -> Any:
     from .peaks import most_plausible
 
     fields = model.network.params_type._fields
+    if data.n_labels == 0:  # for predictive checks of the prior
+        return model.network.params_type(*(model.prior[name].median for name in fields))
     if len(fields) == 1:
         place = likely_place(model, data, check_weights(weights, len(data)))
         return model.network.params_type(float(model.prior[fields[0]].value_at(place)))
