@@ -96,12 +96,14 @@ def test_exact_is_calibrated():
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_prior_sd_that_is_squared_is_found_out():
     """The planted bug: 0.7 becomes 0.49."""
     assert not all(inside_band(ranks(Exact(tol=0.05), 300, prior=WRONG)))
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_nuts_is_calibrated():
     """Thinned to a tenth: draws that are all but independent."""
     engine = NUTS(n_warmup=200, n_draws=250, n_chains=4, progress=False)

@@ -72,6 +72,7 @@ def test_distances_on_another_scale_give_the_live_mode_and_a_conflict(model, dat
     assert abs(far.params["theta"].mean() * 1e4 - mean) < sd
 
 
+@pytest.mark.slow
 def test_a_run_that_starts_dead_is_named_dead(model, data):
     """SPEC section 13: it returns the prior, which ordinary diagnostics do not notice."""
     engine = NUTS(init="prior", n_warmup=200, n_draws=300)

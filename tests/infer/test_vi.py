@@ -53,6 +53,7 @@ def test_a_batch_has_the_likelihood_of_all_graphs_on_average(model, data, x64):
     assert abs(values.mean() - whole) < 4 * values.std() / np.sqrt(4000)
 
 
+@pytest.mark.slow
 def test_distances_on_another_scale_give_the_live_mode_and_a_conflict(model, data):
     near = VI(batch_graphs=8).run(0, model, data)
     with pytest.warns(InferenceWarning):
@@ -65,6 +66,7 @@ def test_distances_on_another_scale_give_the_live_mode_and_a_conflict(model, dat
     assert abs(far.weights @ far.params["theta"] * 1e4 - mean) < sd
 
 
+@pytest.mark.slow
 def test_a_run_that_starts_dead_is_named_dead(model, data):
     with pytest.warns(InferenceWarning):
         far = VI(init="prior", steps=200).run(0, model, rescaled(data, 1e4))

@@ -67,7 +67,7 @@ class VI(Engine):
     >>> from edgebelief.infer.vi import VI
     >>> from edgebelief.networks import DPG
     >>> data = GraphDataset.sample(3, RandomGeometric(0.5), 24, n_nodes=8, n_signals=30)
-    >>> VI(batch_graphs=8).run(0, EdgeModel(DPG(depth=10)), data).n_draws
+    >>> VI(steps=100, batch_graphs=8).run(0, EdgeModel(DPG(depth=10)), data).n_draws
     1000
     """
 
