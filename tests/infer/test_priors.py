@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from edgebelief.infer import Prior, lognormal, loguniform, normal
+from edgebelief.infer import Prior, half_normal, lognormal, loguniform, normal
 
 # marginal, the same in SciPy
 PAIRS = [
@@ -74,3 +74,19 @@ def test_log_density_adds_up(x64):
 def test_impossible_priors_are_refused(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+def test_half_normal_places_are_quantiles():
+    z = np.linspace(-9, 6, 301)
+    marginal = half_normal(0.5)
+    value = marginal.value_at(z)
+    near = z > -6  # further out SciPy's own quantile loses its digits
+    np.testing.assert_allclose(
+        value[near], stats.halfnorm.ppf(stats.norm.cdf(z), scale=0.5)[near], rtol=1e-6
+    )
+    np.testing.assert_allclose(marginal.place_of(value), z, atol=1e-8)
+    first, second = marginal.slopes_at(z)
+    step = 1e-4
+    ahead, behind = marginal.value_at(z + step), marginal.value_at(z - step)
+    np.testing.assert_allclose(first, (ahead - behind) / (2 * step), rtol=1e-4, atol=1e-12)
+    np.testing.assert_allclose(second, (ahead - 2 * value + behind) / step**2, rtol=1e-3, atol=1e-6)

@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from ..data.dataset import GraphDataset
+from ..data.dataset import GraphDataset, Stack
 from ..data.randomness import Key, as_key, split
 from ..edges import Complete
 from ..infer.model import EdgeModel
@@ -125,7 +125,7 @@ def prior_predictive(
     ((100,), 0.446)
     """
     parameters, edges = split(as_key(key), 2)
-    params = model.prior.sample(parameters, n)
+    params = model.prior.sample(parameters, n, model.sizes)
     return _check(edges, model, params, as_dataset(data), statistic, "prior")
 
 
@@ -190,39 +190,41 @@ def _check(
         used = enough(known, -1)
         if not used.any():
             continue
-        e, known, support = stack.e[used], known[used], stack.support
-        for part, graphs in _replicates(stack_key, model, params, e, support):
+        known, support = known[used], stack.support
+        for part, graphs in _replicates(stack_key, model, params, stack.part(used)):
             total[part] += of_graphs(graphs, known, support).sum(-1)
         observed += float(of_graphs(stack.a[None, used] > 0, known, support).sum())
         n_graphs += int(used.sum())
     return PredictiveCheck(total / n_graphs, observed / n_graphs if told else None, name, source)
 
 
-def _replicates(
-    key: Key, model: EdgeModel, params: Mapping[str, Any], e: np.ndarray, support: Complete
-) -> Any:
+def _replicates(key: Key, model: EdgeModel, params: Mapping[str, Any], stack: Stack) -> Any:
     """Draws (a slice of them) and their graphs, (draws, graphs, n_edges) of booleans, in parts.
 
     A draw's graphs have a key of their own, so the parts it is done in do not matter.
     """
-    n = len(next(iter(params.values())))
-    size = max(1, min(n, NUMBERS // (len(e) * support.n_nodes**2)))
+    n, pairs = len(next(iter(params.values()))), model.pairs(stack)
+    each = len(stack.e) * stack.support.n_nodes**2 * (1 + sum(model.sizes.values()))
+    size = max(1, min(n, NUMBERS // each))
     size = -(-n // -(-n // size))  # equal parts, so that one compilation serves all
     keys = jax.random.split(key, n)
     for start in range(0, n, size):
         places = np.minimum(np.arange(start, start + size), n - 1)  # the last part is filled up
         here = {name: jnp.asarray(values)[places] for name, values in params.items()}
-        drawn = _draw(model, keys[places], here, jnp.asarray(e), support)
+        given = jnp.asarray(stack.e), pairs
+        drawn = _draw(model, keys[places], here, given, stack.support)
         stop = min(start + size, n)
         yield slice(start, stop), np.asarray(drawn)[: stop - start]
 
 
 @eqx.filter_jit
 def _draw(
-    model: EdgeModel, keys: Key, params: Mapping[str, Any], e: jax.Array, support: Complete
+    model: EdgeModel, keys: Key, params: Mapping[str, Any], given: Any, support: Complete
 ) -> Bool[jax.Array, "draws graphs edges"]:
+    e, pairs = given
+
     def one(key: Key, values: Mapping[str, Any]) -> jax.Array:
-        return jax.random.bernoulli(key, jax.nn.sigmoid(model.logits(values, e, support)))
+        return jax.random.bernoulli(key, jax.nn.sigmoid(model.logits(values, e, support, pairs)))
 
     return jax.vmap(one)(keys, params)
 

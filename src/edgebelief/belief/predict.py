@@ -176,8 +176,9 @@ def sample_graphs(
     for stack, stack_key in zip(data.stacks(), split(of_edges, len(data.stacks())), strict=True):
         for row, place in enumerate(stack.places):
             graph_key = jax.random.fold_in(stack_key, row)
-            e = jnp.asarray(stack.e[row])
-            found[place] = np.asarray(_sampled(posterior.model, draws, e, stack, graph_key))
+            given, keys = _given(posterior.model, stack, row), jax.random.split(graph_key, n)
+            edges = _edges_of(posterior.model, draws, given, stack.support, keys)
+            found[place] = np.asarray(edges)
     return found
 
 
@@ -218,10 +219,10 @@ def intervals(
     draws = {k: jnp.asarray(v) for k, v in posterior.draws(key, n).items()}
     found: list[Any] = [None] * len(data)
     tails = [(1 - level) / 2, (1 + level) / 2]
-    model = posterior.model.network, posterior.model.readout
     for stack in data.stacks():
         for row, place in enumerate(stack.places):
-            logits = _logits_of(model, draws, jnp.asarray(stack.e[row]), stack.support)
+            given = _given(posterior.model, stack, row)
+            logits = _logits_of(posterior.model, draws, given, stack.support)
             low, high = np.quantile(np.array(logits), tails, axis=0, overwrite_input=True)
             found[place] = expit(low.astype(float)), expit(high.astype(float))
     return found
@@ -266,7 +267,10 @@ class _Table(NamedTuple):
             for first in range(starts[row], starts[row + 1], group)
         ]
         weights = np.zeros((len(pieces), group))
-        readout = {name: np.zeros((len(pieces), group)) for name in others}
+        readout = {
+            name: np.zeros((len(pieces), group, *posterior.params[name].shape[1:]))
+            for name in others
+        }
         for k, (_, members) in enumerate(pieces):
             weights[k, : len(members)] = posterior.weights[members]
             for name in others:
@@ -298,21 +302,22 @@ def _sums(
     model: EdgeModel, table: _Table, stack: Stack, here: slice
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean and variance of p, and the log-likelihood of each graph at each draw."""
-    e = jnp.asarray(stack.e[here])
+    part = stack.part(here)
+    e, pairs = jnp.asarray(part.e), model.pairs(part)
     labels = None
-    if stack.known[here].any():
-        labels = jnp.asarray(stack.a[here]), jnp.asarray(stack.known[here])
+    if part.known.any():
+        labels = jnp.asarray(part.a), jnp.asarray(part.known)
     running = _Running(jnp.zeros(()), jnp.zeros(e.shape), jnp.zeros(e.shape))
     likelihood = []
     for first in range(0, len(table.weights), BLOCK):
-        running, part = _add_block(
+        running, fits = _add_block(
             (model.network, model.readout, model.likelihood),
             running,
             table.block(first),
-            (e, labels),
+            (e, labels, pairs),
             stack.support,
         )
-        likelihood.append(np.asarray(part, float))
+        likelihood.append(np.asarray(fits, float))
     found = np.concatenate(likelihood)[: len(table.weights)]
     return np.asarray(running.mean, float), np.asarray(running.square, float), found
 
@@ -320,15 +325,16 @@ def _sums(
 @eqx.filter_jit
 def _add_block(model: Any, running: _Running, block: Any, data: Any, support: Any) -> Any:
     network, readout, likelihood = model
-    e, labels = data
+    e, labels, pairs = data
 
     def row(running: _Running, part: Any) -> tuple[_Running, Array]:
         own, others, weights = part
-        state = network(network.params_type(**own), e, support)
+        output = network(network.params_type(**own), e, support)
+        reduced = readout.reduce(output, support, pairs)
 
         def draw(running: _Running, one: Any) -> tuple[_Running, Array]:
             params, weight = one
-            logits = readout(readout.params_type(**params), state, e)
+            logits = readout.logits(readout.params_type(**params), reduced)
             total = running.weight + weight
             off = jax.nn.sigmoid(logits) - running.mean
             mean = running.mean + off * (weight / jnp.maximum(total, 1e-30))
@@ -343,28 +349,23 @@ def _add_block(model: Any, running: _Running, block: Any, data: Any, support: An
     return lax.scan(row, running, block)
 
 
-def _logits(model: Any, params: Any, e: Array, support: Any) -> Array:
-    network, readout = model
-    own = network.params_type(*(params[name] for name in network.params_type._fields))
-    others = readout.params_type(*(params[name] for name in readout.params_type._fields))
-    return readout(others, network(own, e, support), e)
+@eqx.filter_jit
+def _logits_of(model: EdgeModel, draws: Any, given: Any, support: Any) -> Array:
+    return lax.map(lambda params: model.logits(params, given[0], support, given[1]), draws)
 
 
 @eqx.filter_jit
-def _logits_of(model: Any, draws: Any, e: Array, support: Any) -> Array:
-    return lax.map(lambda params: _logits(model, params, e, support), draws)
-
-
-@eqx.filter_jit
-def _edges_of(model: Any, draws: Any, e: Array, support: Any, keys: Array) -> Array:
+def _edges_of(model: EdgeModel, draws: Any, given: Any, support: Any, keys: Array) -> Array:
     def one(part: Any) -> Array:
         params, key = part
-        p = jax.nn.sigmoid(_logits(model, params, e, support))
+        p = jax.nn.sigmoid(model.logits(params, given[0], support, given[1]))
         return jax.random.bernoulli(key, p).astype(jnp.uint8)
 
     return lax.map(one, (draws, keys))
 
 
-def _sampled(model: EdgeModel, draws: Any, e: Array, stack: Stack, key: Key) -> Array:
-    keys = jax.random.split(key, len(next(iter(draws.values()))))
-    return _edges_of((model.network, model.readout), draws, e, stack.support, keys)
+def _given(model: EdgeModel, stack: Stack, row: int) -> tuple[Array, Array | None]:
+    """Distances and pair features of one graph."""
+    part = stack.part(slice(row, row + 1))
+    pairs = model.pairs(part)
+    return jnp.asarray(part.e[0]), None if pairs is None else pairs[0]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,6 +44,8 @@ class GraphRecord(NamedTuple):
     """Node names."""
     n_signals: float | None = None
     """How many signals are behind the distances: inf for expected ones, None if not known."""
+    covariates: Mapping[str, Float[np.ndarray, " edges"]] = MappingProxyType({})
+    """What else is known of each pair, by name."""
 
     @property
     def support(self) -> Complete:
@@ -65,6 +68,19 @@ class Stack(NamedTuple):
     a: Float[np.ndarray, "graphs edges"]
     known: Bool[np.ndarray, "graphs edges"]
     support: Complete
+    covariates: Mapping[str, Float[np.ndarray, "graphs edges"]]
+    """Those that every graph of the stack has."""
+
+    def part(self, here: slice) -> Stack:
+        """Some of its graphs."""
+        return Stack(
+            self.places[here],
+            self.e[here],
+            self.a[here],
+            self.known[here],
+            self.support,
+            {name: values[here] for name, values in self.covariates.items()},
+        )
 
 
 class GraphDataset(Sequence[GraphRecord]):
@@ -202,6 +218,11 @@ class GraphDataset(Sequence[GraphRecord]):
                     np.stack([record.a for record in members]),
                     np.stack([record.known for record in members]),
                     Complete(int(n_nodes)),
+                    {
+                        name: np.stack([record.covariates[name] for record in members])
+                        for name in members[0].covariates
+                        if all(name in record.covariates for record in members)
+                    },
                 )
             )
         return stacks

@@ -23,12 +23,14 @@ from ..belief import (
     PredictiveCheck,
     decide,
     elicit_prior,
+    explain,
     intervals,
     posterior_predictive,
     predict,
     prior_predictive,
     propagate,
     sample_graphs,
+    term_table,
     to_networkx,
 )
 from ..data.dataset import GraphDataset
@@ -38,11 +40,18 @@ from ..data.signals import Filter, SquareRootInverse, Transform
 from ..infer import MAP, NUTS, VI, EdgeModel, Engine, Exact, Prior
 from ..infer.exact import applies
 from ..infer.flatness import best_rescaling
+from ..infer.prepare import prepared
 from ..networks import DPG, Network
+from ..readouts import Additive, Affine, Readout, TwoSlope
 from ..validate import check_number
 from .simulate import Simulation
 
 NETWORKS: dict[str, type[Network]] = {"dpg": DPG}
+READOUTS: dict[str, Callable[[], Readout]] = {
+    "affine": Affine,
+    "two-slope": TwoSlope,
+    "additive": Additive,
+}
 ENGINES: dict[str, Callable[[], Engine]] = {"exact": Exact, "nuts": NUTS, "map": MAP, "vi": VI}
 # Networks count in single precision, which ends at 3e38: this leaves room for theta, and for the
 # rescalings that are tried. A median so tiny has no reciprocal.
@@ -69,6 +78,11 @@ class GraphLearner(BaseEstimator):
         distances.
     depth : int or None
         Layers; None for the converged solution.
+    readout : "affine", "two-slope", "additive" or Readout
+        From what the network knows to belief. "affine" is the paper's, with two parameters.
+        "additive" adds a smooth curve of everything else that is known of a pair, each on a scale
+        that is learned: sharper wherever there are more than a handful of labels, and explained by
+        its curves. See `edgebelief.readouts`.
     metric : "precomputed", "sqeuclidean", "log-euclidean", "correlation" or callable
         What X holds: distances, or signals to compute these distances from. A function takes
         signals (P, N) and returns distances.
@@ -113,6 +127,7 @@ class GraphLearner(BaseEstimator):
         prior: str | Prior | Mapping[str, Any] = "altered",
         depth: int | None = 200,
         *,
+        readout: Literal["affine", "two-slope", "additive"] | Readout = "affine",
         metric: Any = "precomputed",
         scale: Literal["auto", "median"] | float | None = None,
         missing: Literal["error", "pairwise"] = "error",
@@ -123,6 +138,7 @@ class GraphLearner(BaseEstimator):
         self.network = network
         self.prior = prior
         self.depth = depth
+        self.readout = readout
         self.metric = metric
         self.scale = scale
         self.missing = missing
@@ -144,7 +160,7 @@ class GraphLearner(BaseEstimator):
         sample_weight : array_like, shape (n_graphs,), optional
             How often each graph counts.
         """
-        network = self._network()
+        network, readout = self._network(), self._readout()
         engine = self._engine()
         graphs = self._graphs(X, A)
         warn_if_alike(graphs.data)
@@ -155,12 +171,12 @@ class GraphLearner(BaseEstimator):
             )
         seed = int(check_random_state(self.random_state).randint(2**31))
         scale, data = self._scaled(network, graphs.data)
-        model = EdgeModel(network, prior=self._prior(data))
+        model = EdgeModel(network, readout, self._prior(data))
         if engine is None:
             engine = Exact() if applies(model) else NUTS()
         posterior = engine.run(seed, model, data, sample_weight)
         self.seed_, self.scale_ = seed, scale
-        self.model_, self.posterior_ = model, posterior
+        self.model_, self.posterior_ = posterior.model, posterior
         return self
 
     @classmethod
@@ -341,6 +357,19 @@ class GraphLearner(BaseEstimator):
         found = propagate(self.seed_, self.posterior_, self._as_fitted(graphs.data), function, n)
         return found[0] if graphs.single else found
 
+    def explain(self, X: Any, source: Any, target: Any, graph: int = 0) -> pd.DataFrame:
+        """What raises and what lowers belief in one edge: parts that add up to its logit.
+
+        See `edgebelief.belief.explain`. `graph` says which, where X holds several.
+        """
+        data = self._as_fitted(self._given(X).data)
+        return explain(self.seed_, self.posterior_, data, source, target, graph)
+
+    def terms(self) -> pd.DataFrame:
+        """The terms of an additive readout: how much each moves the logit, whether it is needed."""
+        check_is_fitted(self)
+        return term_table(self.posterior_, self.seed_)
+
     def to_networkx(self, X: Any, **rule: Any) -> Any:
         """The decided graph with node names; edges carry probability, sd and epistemic.
 
@@ -402,7 +431,7 @@ class GraphLearner(BaseEstimator):
         else:
             network = self._network()
             _, data = self._scaled(network, data)
-            model = EdgeModel(network, prior=self._prior(data))
+            model = prepared(EdgeModel(network, self._readout(), self._prior(data)), data)
         seed = (self.seed_ if fitted else 0) if key is None else key
         before = prior_predictive(seed, model, data, statistic, n)
         if not fitted:
@@ -451,6 +480,15 @@ class GraphLearner(BaseEstimator):
         depth = int(self.depth) if isinstance(self.depth, np.integer) else self.depth
         return NETWORKS[self.network](depth=depth)
 
+    def _readout(self) -> Readout:
+        if isinstance(self.readout, Readout):
+            return self.readout
+        if not (isinstance(self.readout, str) and self.readout in READOUTS):
+            raise ValueError(
+                f"readout must be one of {sorted(READOUTS)}, or a Readout; got {self.readout!r}."
+            )
+        return READOUTS[self.readout]()
+
     def _engine(self) -> Engine | None:
         """None for "auto"."""
         if isinstance(self.inference, Engine):
@@ -479,6 +517,8 @@ class GraphLearner(BaseEstimator):
     def _scaled(self, network: Network, data: GraphDataset) -> tuple[Any, GraphDataset]:
         """What `scale_` is, and the data so scaled."""
         if self.scale is None:
+            if getattr(self._readout(), "relative", False):  # what it is meant for
+                return "median", _scaled_by("median", data)
             return 1.0, _scaled_by(1.0, data)
         if isinstance(self.scale, str) and self.scale == "median":
             return "median", _scaled_by("median", data)

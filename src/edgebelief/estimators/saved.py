@@ -25,12 +25,14 @@ from ..infer import (
     Exact,
     Finding,
     Fingerprint,
+    HalfNormal,
     LogNormal,
     LogUniform,
     Normal,
     Posterior,
     Prior,
     Verdict,
+    half_normal,
     lognormal,
     loguniform,
     normal,
@@ -40,17 +42,26 @@ from ..infer.exact import applies
 from ..infer.family import Family
 from ..modelfile import ModelFileError
 from ..networks import DPG, PDS, Network
-from ..readouts import Affine, Readout
+from ..readouts import Additive, Affine, Readout, TwoSlope
+from ..readouts.additive import Term
+from ..readouts.curves import Curve
 from ..validate import check_number
 from .learner import GraphLearner
 
 KIND = "GraphLearner"
 # What a file may name, and what makes it: a function that checks, where the class does not.
-PARTS: dict[str, Any] = {
-    part.__name__: part
-    for part in (DPG, PDS, Affine, BernoulliEdges, LogNormal, LogUniform, Normal)
-} | {part.__name__: part for part in (Exact, NUTS, MAP, VI)}
-MAKERS = PARTS | {"LogNormal": lognormal, "LogUniform": loguniform, "Normal": normal}
+PARTS: dict[str, Any] = (
+    {part.__name__: part for part in (DPG, PDS, Affine, TwoSlope, Additive, BernoulliEdges)}
+    | {part.__name__: part for part in (LogNormal, LogUniform, Normal, HalfNormal)}
+    | {part.__name__: part for part in (Exact, NUTS, MAP, VI)}
+)
+MAKERS = PARTS | {
+    "LogNormal": lognormal,
+    "LogUniform": loguniform,
+    "Normal": normal,
+    "HalfNormal": half_normal,
+}
+CURVE = ("knots", "pieces", "mean_squares")
 ENGINES = ("Exact", "NUTS", "MAP", "VI")
 MODEL = {"network": Network, "readout": Readout, "prior": Prior, "likelihood": BernoulliEdges}
 # A file asks for no more layers. So many take 0.15 s a pass on ten nodes; a prediction has dozens.
@@ -93,6 +104,11 @@ def save(path: str | Path, learner: GraphLearner) -> None:
     arrays = {"weights": np.asarray(posterior.weights), "n_nodes": np.array(n_nodes, np.int64)}
     arrays |= {f"param.{name}": np.asarray(v) for name, v in posterior.params.items()}
     arrays |= {f"stat.{name}": np.asarray(v) for name, v in posterior.sample_stats.items()}
+    if isinstance(posterior.model.readout, Additive):
+        terms = posterior.model.readout.terms
+        settings["terms"] = [[t.name, t.curve.centre, t.curve.spread] for t in terms]
+        for k, term in enumerate(terms):
+            arrays |= {f"term.{k}.{n}": np.asarray(getattr(term.curve, n)) for n in CURVE}
     if isinstance(posterior.continuum, Family):
         arrays |= {f"family.{k}": v for k, v in _family_arrays(posterior.continuum).items()}
     modelfile.write(path, KIND, settings, arrays)
@@ -146,6 +162,9 @@ def _restored(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> GraphL
     parts = {name: _decoded(settings["model"][name]) for name in MODEL}
     for name, part in parts.items():
         _demand(isinstance(part, MODEL[name]), f"its {name} is a {type(part).__name__}")
+    if isinstance(parts["readout"], Additive):
+        terms = _terms(settings["terms"], _under("term.", arrays))
+        parts["readout"] = dataclasses.replace(parts["readout"], terms=terms)
     model = EdgeModel(**parts)
     found = settings["posterior"]
     params, stats = _under("param.", arrays), _under("stat.", arrays)
@@ -185,6 +204,7 @@ def _check_learner(learner: GraphLearner, given: Mapping[str, Any]) -> None:
     _demand(not lacking, f"the learner's settings lack {sorted(lacking)}")
     _check_network(learner._network())
     learner._engine()
+    learner._readout()
     check_form(learner.metric, learner.missing, learner.transform)
     _demand(isinstance(learner.metric, str), "its metric is none")
     _demand(isinstance(learner.prior, str | Prior | dict), "its prior is none")
@@ -205,8 +225,8 @@ def _encoded(value: Any) -> Any:
             )
         if isinstance(value, Network):
             _check_network(value)
-        fields = dataclasses.fields(value)
-        return {"is": name, "of": {f.name: _encoded(getattr(value, f.name)) for f in fields}}
+        fields = [f.name for f in dataclasses.fields(value) if f.name != "terms"]  # those: arrays
+        return {"is": name, "of": {f: _encoded(getattr(value, f)) for f in fields}}
     if isinstance(value, np.random.RandomState):
         return None  # spent; the seed that was used is kept beside it
     if isinstance(value, np.generic):
@@ -294,7 +314,8 @@ def _check_draws(
 ) -> None:
     _demand(set(params) == set(model.parameters), "its draws are of other parameters")
     for name, values in {**params, "weights": weights}.items():
-        sound = values.dtype == np.float64 and values.ndim == 1 and len(values) == len(weights)
+        shape = (len(weights), model.sizes[name]) if name in model.sizes else (len(weights),)
+        sound = values.dtype == np.float64 and values.shape == shape and weights.ndim == 1
         if not (sound and np.isfinite(values).all()):
             raise ModelFileError(f"its array {name!r} is no vector of finite numbers, one a draw")
     _demand((weights >= 0).all() and abs(weights.sum() - 1) < 1e-6, "its weights are no shares")
@@ -302,6 +323,31 @@ def _check_draws(
     shape = (n_chains, len(weights) // n_chains)
     fits = n_chains * shape[1] == len(weights) and all(s.shape == shape for s in stats.values())
     _demand(fits, "its draws and what was recorded of them do not fit together")
+
+
+def _terms(found: list[Any], arrays: dict[str, np.ndarray]) -> tuple[Term, ...]:
+    """The curves of an additive readout."""
+    terms = []
+    for k, (name, centre, spread) in enumerate(found):
+        parts = [arrays[f"{k}.{part}"] for part in CURVE]
+        knots, pieces, squares = parts
+        n_wiggles = squares.size - 1
+        sound = (
+            isinstance(name, str)
+            and type(centre) is type(spread) is float
+            and spread > 0
+            and knots.ndim == squares.ndim == 1
+            and n_wiggles >= 0
+            and pieces.shape == (4, knots.size - 1, n_wiggles)
+            and (np.diff(knots) > 0).all()
+            and all(
+                x.dtype == np.float64 and np.isfinite(x).all() for x in (knots, pieces, squares)
+            )
+        )
+        _demand(sound, f"its term {str(name)[:40]!r} is no curve")
+        terms.append(Term(name, Curve(centre, spread, knots, pieces, squares)))
+    _demand(terms, "its additive readout has no terms")
+    return tuple(terms)
 
 
 def _under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

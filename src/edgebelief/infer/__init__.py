@@ -7,7 +7,18 @@ from .map import MAP
 from .model import EdgeModel
 from .nuts import NUTS
 from .posterior import Fingerprint, Posterior
-from .priors import LogNormal, LogUniform, Marginal, Normal, Prior, lognormal, loguniform, normal
+from .priors import (
+    HalfNormal,
+    LogNormal,
+    LogUniform,
+    Marginal,
+    Normal,
+    Prior,
+    half_normal,
+    lognormal,
+    loguniform,
+    normal,
+)
 from .verdict import Finding, InferenceWarning, Verdict
 from .vi import VI
 
@@ -19,6 +30,7 @@ __all__ = [
     "Finding",
     "Fingerprint",
     "InferenceWarning",
+    "HalfNormal",
     "LogNormal",
     "LogUniform",
     "MAP",
@@ -29,6 +41,7 @@ __all__ = [
     "Prior",
     "VI",
     "Verdict",
+    "half_normal",
     "lognormal",
     "loguniform",
     "normal",

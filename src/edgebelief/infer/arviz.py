@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, as_key
@@ -69,7 +69,8 @@ def to_arviz(posterior: Posterior, data: GraphDataset, key: Key | int, n_draws: 
     kept = _every(posterior.n_draws // posterior.n_chains, n_draws // posterior.n_chains)
     after = _chains(posterior, draw_key, n_draws, kept)
     prior = {
-        k: np.asarray(v, float)[None] for k, v in model.prior.sample(prior_key, n_draws).items()
+        k: np.asarray(v, float)[None]
+        for k, v in model.prior.sample(prior_key, n_draws, model.sizes).items()
     }
     log_likelihood, after_density = _pass(model, after, graphs, after_key)
     _, prior_density = _pass(model, prior, graphs, before_key)
@@ -100,7 +101,7 @@ def _chains(posterior: Posterior, key: Key, n: int, kept: np.ndarray) -> dict[st
     if not posterior.sample_stats:
         return {name: values[None] for name, values in posterior.draws(key, n).items()}
     return {
-        name: values.reshape(posterior.n_chains, -1)[:, kept]
+        name: values.reshape(posterior.n_chains, -1, *values.shape[1:])[:, kept]
         for name, values in posterior.params.items()
     }
 
@@ -115,15 +116,18 @@ def _pass(
     model: EdgeModel, draws: Draws, data: GraphDataset, key: Key
 ) -> tuple[np.ndarray, np.ndarray]:
     """For each draw and graph the log-likelihood, and the edge density of a replicate."""
-    shape = next(iter(draws.values())).shape
-    flat = {name: jnp.asarray(values.reshape(-1)) for name, values in draws.items()}
+    shape = next(iter(draws.values())).shape[:2]
+    flat = {
+        name: jnp.asarray(values.reshape(-1, *values.shape[2:])) for name, values in draws.items()
+    }
     keys = jax.random.split(key, int(np.prod(shape)))
     likelihood = np.empty((keys.size, len(data)))
     density = np.empty((keys.size, len(data)))
     for stack in data.stacks():
         e, a, known = map(jnp.asarray, (stack.e, stack.a, stack.known))
         stack_keys = jax.vmap(jax.random.fold_in, (0, None))(keys, stack.support.n_nodes)
-        here = _pass_stack(model, flat, stack_keys, e, a, known, stack.support)
+        given = (e, a, known, model.pairs(stack))
+        here = _pass_stack(model, flat, stack_keys, given, stack.support)
         likelihood[:, stack.places], density[:, stack.places] = map(np.asarray, here)
     return likelihood.reshape(*shape, -1), density.reshape(*shape, -1)
 
@@ -133,14 +137,14 @@ def _pass_stack(
     model: EdgeModel,
     draws: dict[str, Array],
     keys: Array,
-    e: Float[Array, "graphs edges"],
-    a: Float[Array, "graphs edges"],
-    known: Bool[Array, "graphs edges"],
+    data: tuple[Array, Array, Array, Array | None],
     support: Support,
 ) -> tuple[Float[Array, "draws graphs"], Float[Array, "draws graphs"]]:
+    e, a, known, pairs = data
+
     def one(drawn: tuple[dict[str, Array], Array]) -> tuple[Array, Array]:
         params, key = drawn
-        logits = model.logits(params, e, support)
+        logits = model.logits(params, e, support, pairs)
         replicate = jax.random.bernoulli(key, jax.nn.sigmoid(logits)) & known
         likelihood = model.likelihood.log_likelihood(logits, a, known)
         return likelihood, replicate.sum(-1) / known.sum(-1)

@@ -97,22 +97,27 @@ class Sketch(Conditional):
 
     def __init__(self, posterior: LogisticPosterior, mode: Mode):
         n_params = mode.z.size
-        line, share = np.array([-1, 0, 1]) * np.sqrt(3), np.array([1, 4, 1]) / 6
-        y = mesh(*[line] * n_params).reshape(-1, n_params)
-        weights = mesh(*[share] * n_params).prod(-1).ravel()
-        z = mode.z + y @ np.linalg.cholesky(mode.covariance).T
+        if n_params > 4:  # a point on either side along each axis: mean and covariance are right
+            y = np.sqrt(n_params) * np.concatenate([np.eye(n_params), -np.eye(n_params)])
+            weights = np.full(len(y), 1 / len(y))
+        else:
+            line, share = np.array([-1, 0, 1]) * np.sqrt(3), np.array([1, 4, 1]) / 6
+            y = mesh(*[line] * n_params).reshape(-1, n_params)
+            weights = mesh(*[share] * n_params).prod(-1).ravel()
+        z = mode.z + y @ mode.factor.T
         super().__init__(mode.log_mass, z, weights, posterior.value_at(z), 1.0)
-        self._at = mode
+        self.at = mode
+        self.mode = mode.z
 
     def cells(self) -> Cells:
         """Of the Gaussian."""
-        n_params, step = self._at.z.size, 0.25
+        n_params, step = self.at.z.size, 0.25
         line = np.arange(-20, 21) * step
         y = mesh(*[line] * n_params).reshape(-1, n_params)
         mass = np.exp(-(y**2).sum(1) / 2)
-        factor = np.linalg.cholesky(self._at.covariance)
+        factor = self.at.factor
         sides = np.broadcast_to(step / 2 * factor.T, (len(y), n_params, n_params))
-        return Cells(self._at.z + y @ factor.T, sides, np.cumsum(mass) / mass.sum())
+        return Cells(self.at.z + y @ factor.T, sides, np.cumsum(mass) / mass.sum())
 
 
 def mesh(*lines: np.ndarray) -> np.ndarray:

@@ -18,10 +18,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..convex.iterations import State
 from ..data.dataset import GraphDataset
 from ..edges import Support
-from ..networks import Network
+from ..incidence import namespace
+from ..networks import Network, Output
 from ..readouts import Readout
 from .likelihoods import BernoulliEdges
 from .model import EdgeModel, check_weights
@@ -35,7 +35,15 @@ class Block(NamedTuple):
     a: Float[Any, "graphs edges"]
     known: Any
     weights: Float[Any, " graphs"]
+    pairs: Float[Any, "graphs edges features"] | None
     support: Support
+
+    def some(self, places: Any, factor: Any = 1.0) -> Block:
+        """Some of its graphs, each counted `factor` times as often."""
+        e, a, known, weights, pairs = (
+            None if part is None else namespace(places).asarray(part)[places] for part in self[:5]
+        )
+        return Block(e, a, known, weights * factor, pairs, self.support)
 
 
 class LogDensity(eqx.Module):
@@ -62,6 +70,8 @@ class LogDensity(eqx.Module):
     readout: Readout
     likelihood: BernoulliEdges
     marginals: tuple[Marginal, ...] = eqx.field(static=True)
+    sizes: tuple[int | None, ...] = eqx.field(static=True)
+    """How many numbers a parameter is that is a vector."""
     blocks: tuple[Block, ...]
 
     @classmethod
@@ -71,11 +81,19 @@ class LogDensity(eqx.Module):
         used = np.array([record.known.any() for record in data]) & (each > 0)
         kept, each = data[used], each[used]
         blocks = tuple(
-            Block(stack.e, stack.a, stack.known, each[stack.places], stack.support)
+            Block(
+                stack.e,
+                stack.a,
+                stack.known,
+                each[stack.places],
+                model.readout.pairs(stack),
+                stack.support,
+            )
             for stack in kept.stacks()
         )
         marginals = tuple(model.prior[name] for name in model.parameters)
-        return cls(model.network, model.readout, model.likelihood, marginals, blocks)
+        sizes = tuple(model.sizes.get(name) for name in model.parameters)
+        return cls(model.network, model.readout, model.likelihood, marginals, sizes, blocks)
 
     def __call__(self, z: Float[Array, " parameters"]) -> Float[Array, ""]:
         """Log p(z, labels): the standard normal prior is normalised, so this is too."""
@@ -84,7 +102,23 @@ class LogDensity(eqx.Module):
 
     def values(self, z: Float[Array, " parameters"]) -> Float[Array, " parameters"]:
         """The parameters, each in its own units."""
-        return jnp.stack([m.value_at(z[k]) for k, m in enumerate(self.marginals)])
+        return jnp.concatenate(
+            [m.value_at(part) for m, part in zip(self.marginals, self._parts(z), strict=True)]
+        )
+
+    @property
+    def n_network(self) -> int:
+        """How many of the numbers are the network's."""
+        return len(self.network.params_type._fields)
+
+    @property
+    def n_readout(self) -> int:
+        """How many are the readout's."""
+        return sum(size or 1 for size in self.sizes) - self.n_network
+
+    def _parts(self, z: Array) -> list[Array]:
+        ends = np.cumsum([size or 1 for size in self.sizes])
+        return [z[end - (size or 1) : end] for end, size in zip(ends, self.sizes, strict=True)]
 
     def log_likelihood(self, z: Float[Array, " parameters"]) -> Float[Array, ""]:
         """Log p(labels | values(z)), over all graphs."""
@@ -119,29 +153,34 @@ class LogDensity(eqx.Module):
                 readout, state, block
             )
             by_network = [
-                jnp.vdot(by_state.a, tangent.a) + jnp.vdot(by_state.lam, tangent.lam)
+                sum(jnp.vdot(by, along) for by, along in zip(by_state, tangent, strict=True))
                 for tangent in tangents
             ]
-            total, gradient = total + here, gradient + jnp.stack([*by_network, *by_readout])
+            slopes = [jnp.atleast_1d(jnp.asarray(slope)) for slope in (*by_network, *by_readout)]
+            total, gradient = total + here, gradient + jnp.concatenate(slopes)
         return total, gradient
 
-    def _given_state(self, readout: Any, state: State, block: Block) -> Array:
-        logits = self.readout(readout, state, block.e)
+    def _given_state(self, readout: Any, output: Output, block: Block) -> Array:
+        logits = self.readout(readout, output, block.support, block.pairs)
         return block.weights @ self.likelihood.log_likelihood(logits, block.a, block.known)
 
     def _split(self, values: Array) -> tuple[Any, Any]:
         of_network, of_readout = self.network.params_type, self.readout.params_type
-        n = len(of_network._fields)
-        return of_network(*values[:n]), of_readout(*values[n:])
+        parts = [
+            part if size else part[0]
+            for part, size in zip(self._parts(values), self.sizes, strict=True)
+        ]
+        return of_network(*parts[: self.n_network]), of_readout(*parts[self.n_network :])
 
 
 def values_of(model: EdgeModel, z: Float[np.ndarray, "draws parameters"]) -> dict[str, np.ndarray]:
     """Draws of z as parameters by name, in float64."""
-    z = np.asarray(z, float)
-    return {name: model.prior[name].value_at(z[:, k]) for k, name in enumerate(model.parameters)}
+    parts = model.split(np.asarray(z, float))
+    return {name: model.prior[name].value_at(part) for name, part in parts.items()}
 
 
 def as_jax(block: Block) -> Block:
     """The same, in JAX's arrays and precision."""
     e, a, known, weights = map(jnp.asarray, block[:4])
-    return Block(e, a, known, weights, block.support)
+    pairs = None if block.pairs is None else jnp.asarray(block.pairs)
+    return Block(e, a, known, weights, pairs, block.support)

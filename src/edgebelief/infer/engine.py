@@ -15,6 +15,7 @@ from ..data.randomness import Key, as_key
 from .flatness import Flatness
 from .model import EdgeModel, check_weights
 from .posterior import Continuum, Fingerprint, Posterior
+from .prepare import prepared
 from .verdict import Finding, verdict_of
 
 
@@ -81,6 +82,7 @@ class Engine(abc.ABC):
                 f"{'' if weights is None else ' and a weight above zero'}. Pass labels (0 or 1, NaN"
                 f" where unknown) as the second argument of GraphDataset."
             )
+        model = prepared(model, data, counts)
         fit = self._fit(as_key(key), model, data, counts)
         verdict = verdict_of(
             model,

@@ -11,6 +11,7 @@ until the estimated error is below a tolerance; the inner integral has its own (
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -21,18 +22,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from threadpoolctl import threadpool_limits
 
 from ..cores import n_cores
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key
+from ..readouts import Affine
 from .conditional import Sketch
 from .cubature import integrate, sketch
 from .engine import Engine, Fit
 from .family import Family, Interpolant, Node
 from .flatness import Flatness, is_alike, is_dead
 from .likelihoods import BernoulliEdges
-from .logistic import Labels, LogisticPosterior
+from .logistic import FEW, Labels, LogisticPosterior
 from .model import EdgeModel
+from .priors import Marginal, Prior
+from .shrinkage import Shrinkage, weighted_draws
 from .verdict import Finding
 
 # The scan reaches so far in prior standard deviations: for mass, and for second moments of a
@@ -50,6 +55,9 @@ NEAR = 12.0
 # No interval holds more than this share at the end, so that the nodes are a rule for predictions.
 LARGEST_SHARE = 0.15
 MOST_NODES = 400
+# Of many coefficients: a node so far below the best is not looked at with all labels, and the
+# marginal of theta need not be known better than the normal approximation is good.
+FAR, LOOSE = 100.0, 0.2
 
 
 @dataclass(frozen=True)
@@ -77,8 +85,11 @@ class Exact(Engine):
     """
 
     tol: float = 0.01
+    n_draws: int = 1000
 
     def __post_init__(self) -> None:
+        if self.n_draws < 25:
+            raise ValueError(f"n_draws must be at least 25; got {self.n_draws}.")
         if not 0 < self.tol < 1:
             raise ValueError(f"tol must lie between 0 and 1 (posterior sds); got {self.tol!r}.")
 
@@ -90,7 +101,10 @@ class Exact(Engine):
         weights: Float[np.ndarray, " graphs"],
     ) -> Fit:
         _check_model(model)
-        with _Slices(model, data, weights) as slices:
+        if sum(model.sizes.get(name, 1) for name in model.readout.params_type._fields) > 2:
+            return self._fit_many(key, model, data, weights)
+        marginals = tuple(model.prior[name] for name in model.readout.params_type._fields)
+        with _Slices(model, data, weights, marginals) as slices:
             interpolant, error = self._explore(slices)
         names = model.parameters
         family = Family.of(names, tuple(model.prior[name] for name in names), interpolant)
@@ -115,6 +129,29 @@ class Exact(Engine):
             continuum=family,
         )
 
+    def _fit_many(self, key: Key, model: EdgeModel, data: GraphDataset, weights: np.ndarray) -> Fit:
+        """Many coefficients: a normal around the mode at each theta, draws weighted by what is
+        left out.
+        """
+        shrinkage = Shrinkage.of(model)
+        at = likely_place(model, data, weights)
+        with _Slices(model, data, weights, shrinkage.marginals()) as slices:
+            if (
+                shrinkage.n_scales
+            ):  # first where the paper's readout is best, then where this one is
+                slices.learn(shrinkage.learned, at)
+                at = _best(_scan(slices)).z
+                shrinkage = slices.learn(shrinkage.learned, at)
+            nodes, surprises = _scan(slices), _Surprises()
+            nodes = self._refine(
+                slices, nodes, surprises, tol=LOOSE, rough=True, share=LARGEST_SHARE
+            )
+        interpolant = Interpolant(nodes, slices.marginal)
+        error = float(surprises.errors(interpolant).sum())
+        return weighted_draws(
+            key, model, interpolant, shrinkage, slices.posteriors, self.n_draws, error, LOOSE
+        )
+
     def _explore(self, slices: _Slices) -> tuple[Interpolant, float]:
         """Nodes where they matter, and the error that is left.
 
@@ -134,7 +171,13 @@ class Exact(Engine):
             nodes = self._refine(slices, nodes, surprises, tol=self.tol, rough=False)
 
     def _refine(
-        self, slices: _Slices, nodes: list[Node], surprises: _Surprises, tol: float, rough: bool
+        self,
+        slices: _Slices,
+        nodes: list[Node],
+        surprises: _Surprises,
+        tol: float,
+        rough: bool,
+        share: float | None = None,
     ) -> list[Node]:
         """Halve intervals until the estimated error is below half of `tol`."""
         while True:
@@ -144,7 +187,9 @@ class Exact(Engine):
             wanted = np.zeros(len(errors), bool)
             wanted[order[np.cumsum(errors[order]) > tol / 2]] = True
             if not rough:
-                wanted |= now.shares() > LARGEST_SHARE * min(1.0, (tol / 0.01) ** 0.25)
+                share = LARGEST_SHARE * min(1.0, (tol / 0.01) ** 0.25)
+            if share is not None:
+                wanted |= now.shares() > share
             wanted |= _hiding(now)
             wanted &= np.diff(now.z) > 1e-9 * (1 + np.abs(now.z[1:]))
             if not wanted.any() or len(nodes) > MOST_NODES:
@@ -154,6 +199,18 @@ class Exact(Engine):
             for k, node in zip(np.flatnonzero(wanted), fresh, strict=True):
                 surprises.record(now, int(k), node)
             nodes = sorted([*nodes, *fresh], key=lambda node: node.z)
+
+
+def likely_place(model: EdgeModel, data: GraphDataset, weights: np.ndarray) -> float:
+    """The network's parameter that is most plausible under the paper's readout, as its place in
+    the prior.
+    """
+    names = (*model.network.params_type._fields, "delta", "b")
+    plain = EdgeModel(model.network, Affine(), Prior(**{n: model.prior[n] for n in names}))
+    marginals = plain.prior["delta"], plain.prior["b"]
+    with _Slices(plain, data, weights, marginals) as slices:
+        nodes = Exact(tol=0.05)._refine(slices, _scan(slices), _Surprises(), tol=0.5, rough=True)
+    return _best(nodes).z
 
 
 class _Surprises:
@@ -178,27 +235,36 @@ class _Surprises:
 class _Slices:
     """The posterior at chosen values of theta, on all cores."""
 
-    def __init__(self, model: EdgeModel, data: GraphDataset, weights: np.ndarray):
-        self.model = model
+    def __init__(
+        self,
+        model: EdgeModel,
+        data: GraphDataset,
+        weights: np.ndarray,
+        marginals: tuple[Marginal, ...],
+    ):
+        self.model, self.marginals = model, marginals
         self.marginal = model.prior[model.network.params_type._fields[0]]
-        self._others = tuple(model.prior[name] for name in model.readout.params_type._fields)
         with jax.enable_x64(True):
             self._stacks = [
                 (
-                    jnp.asarray(stack.e, jnp.float64),
+                    _precise(stack.e, model.readout.pairs(stack)),
                     stack.a.reshape(-1),
                     (stack.known * weights[stack.places, None]).reshape(-1),
                     stack.support,
                 )
                 for stack in data.stacks()
             ]
-        self._posteriors: dict[float, LogisticPosterior] = {}
+        self.posteriors: dict[float, LogisticPosterior] = {}
+        self._best = -np.inf
 
     def __enter__(self) -> _Slices:
         self._pool = ThreadPoolExecutor(n_cores())
+        # A thread per node, and none within: they would wait for each other.
+        self._calm = threadpool_limits(1)
         return self
 
     def __exit__(self, *_: Any) -> None:
+        self._calm.restore_original_limits()
         self._pool.shutdown()
 
     def nodes(self, z: Any, known: list[Node], rough: bool) -> list[Node]:
@@ -213,45 +279,73 @@ class _Slices:
         """The same nodes, those at `places` no longer sketches."""
 
         def again(k: int) -> Node:
-            found = integrate(self._posteriors.pop(nodes[k].z), nodes[k].conditional.mode)
+            found = integrate(self.posteriors.pop(nodes[k].z), nodes[k].conditional.mode)
             return replace(nodes[k], conditional=found)
 
         better = dict(zip(places, self._pool.map(again, places), strict=True))
         return [better.get(k, node) for k, node in enumerate(nodes)]
 
-    def _node(self, z: float, start: np.ndarray | None, rough: bool) -> Node:
+    def labels(self, z: float) -> tuple[Labels, bool, bool]:
+        """The labels as rows of the readout's columns; whether the network is dead, or alike."""
         model, labels, dead, alike = self.model, [], True, True
         theta = self.marginal.value_at(z)
         with jax.enable_x64(True):
-            for e, a, weights, support in self._stacks:
+            for given, a, weights, support in self._stacks:
                 slice_ = _columns(
-                    model.network, model.readout, jnp.asarray(theta, jnp.float64), e, support
+                    model.network, model.readout, jnp.asarray(theta, jnp.float64), given, support
                 )
                 columns, output = (np.asarray(x) for x in slice_)
                 dead &= bool(is_dead(output).all())
                 alike &= bool(is_alike(output).all())
-                columns = columns.reshape(-1, len(self._others))
+                columns = columns.reshape(-1, len(self.marginals))
                 if not np.isfinite(columns).all():
                     raise FloatingPointError(
                         f"the network's output is not finite at theta = {theta:g}."
                     )
                 labels.append(Labels.collapse(columns, a, weights))
-        posterior = LogisticPosterior(Labels.join(labels).compress(), self._others)
+        return Labels.join(labels).compress(), dead, alike
+
+    def _node(self, z: float, start: np.ndarray | None, rough: bool) -> Node:
+        labels, dead, alike = self.labels(z)
+        posterior = LogisticPosterior(labels, self.marginals)
+        if len(self.marginals) > FEW:
+            self.posteriors[z] = posterior
+            return Node(z, self._sketch(posterior, start), dead, alike)
         if rough or start is None:
-            self._posteriors[z] = posterior
+            self.posteriors[z] = posterior
             return Node(z, sketch(posterior, start), dead, alike)
         return Node(z, integrate(posterior, start), dead, alike)
+
+    def learn(self, learned: Callable[[Labels], Shrinkage], z: float) -> Shrinkage:
+        """Learn scales at `z`, and use them from now on."""
+        found = learned(self.labels(z)[0])
+        self.marginals, self._best = found.marginals(), -np.inf
+        self.posteriors.clear()
+        return found
+
+    def _sketch(self, posterior: LogisticPosterior, start: np.ndarray | None) -> Sketch:
+        """Of many coefficients: from a sample of the labels where it cannot matter."""
+        simple = posterior.simplified()
+        near = simple.climb(simple.starts()[0] if start is None else start)
+        if near.log_mass < self._best - FAR:
+            return Sketch(simple, near)
+        mode = posterior.climb(near.z)
+        self._best = max(self._best, mode.log_mass)
+        return Sketch(posterior, mode)
+
+
+def _precise(e: np.ndarray, pairs: np.ndarray | None) -> tuple[Array, Array | None]:
+    return jnp.asarray(e, jnp.float64), None if pairs is None else jnp.asarray(pairs, jnp.float64)
 
 
 @eqx.filter_jit
 def _columns(
-    network: Any, readout: Any, theta: Array, e: Array, support: Any
+    network: Any, readout: Any, theta: Array, given: Any, support: Any
 ) -> tuple[Array, Array]:
-    """The readout's columns, by asking it for each parameter alone; and the network's output."""
-    state = network(network.params_type(theta), e, support)
-    units = np.eye(len(readout.params_type._fields))
-    each = [jnp.broadcast_to(readout(readout.params_type(*u), state, e), e.shape) for u in units]
-    return jnp.stack(each, -1), state.a
+    """What the logits are linear in, and the network's weights."""
+    e, pairs = given
+    output = network(network.params_type(theta), e, support)
+    return readout.columns(readout.reduce(output, support, pairs)), output.a
 
 
 def applies(model: EdgeModel) -> bool:
@@ -264,16 +358,11 @@ def applies(model: EdgeModel) -> bool:
 
 
 def _check_model(model: EdgeModel) -> None:
-    network, readout = model.network.params_type._fields, model.readout.params_type._fields
+    network = model.network.params_type._fields
     if len(network) != 1:
         raise ValueError(
             f"Exact adds up over one network parameter; this network has {len(network)} "
             f"({', '.join(network)}). Use NUTS."
-        )
-    if len(readout) > 2:
-        raise ValueError(
-            f"Exact adds up over at most two readout parameters; this readout has {len(readout)}. "
-            f"Use NUTS."
         )
     if not isinstance(model.likelihood, BernoulliEdges):
         raise ValueError(
@@ -312,6 +401,10 @@ def _scan(slices: _Slices) -> list[Node]:
         if not gaps:
             return nodes
         nodes = sorted([*nodes, *slices.nodes(gaps, nodes, rough=True)], key=lambda node: node.z)
+
+
+def _best(nodes: list[Node]) -> Node:
+    return max(nodes, key=lambda node: node.g)
 
 
 def _reachable(marginal: Any) -> tuple[float, float]:

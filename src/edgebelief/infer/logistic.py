@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
 from .priors import Marginal
@@ -30,6 +31,10 @@ ROWS, POINTS = 256, 512
 # for a first look at where the modes are.
 ENDS, BINS = 384, 512
 FEW_ENDS, FEW_BINS = 32, 96
+# Of rows with many columns so many for each column are enough for a first look.
+ROWS_EACH = 12
+# Up to so many columns a loop over them is faster than a matrix product.
+FEW = 4
 
 
 class Labels(NamedTuple):
@@ -75,13 +80,22 @@ class Labels(NamedTuple):
             return self
         column = int(varying[0])
         fixed = np.delete(self.rows, column, axis=1)
-        sign = np.sign(fixed[:, 0]) if fixed.shape[1] else np.sign(self.rows[:, column])
+        telling = np.flatnonzero((fixed != 0).all(0))  # a column of zeros has no sign
+        sign = np.sign(fixed[:, telling[0]] if telling.size else self.rows[:, column])
         parts = [
             _binned(Labels(self.rows[which], self.weights[which]), column, ends, bins)
             for which in (sign > 0, sign <= 0)
             if which.any()
         ]
         return Labels.join(parts)
+
+    def some(self, n: int) -> Labels:
+        """A sample of `n` rows, each counted for those that are left out."""
+        if len(self.rows) <= 2 * n:
+            return self
+        chosen = np.random.default_rng(0).permutation(len(self.rows))[:n]
+        factor = self.weights.sum() / self.weights[chosen].sum()
+        return Labels(self.rows[chosen], self.weights[chosen] * factor)
 
     @classmethod
     def join(cls, parts: Sequence[Labels]) -> Labels:
@@ -124,13 +138,20 @@ class Mode(NamedTuple):
 
     z: Float[np.ndarray, " params"]
     f: float
-    covariance: Float[np.ndarray, "params params"]
-    """That the curvature suggests; at most the prior's."""
+    factor: Float[np.ndarray, "params params"]
+    """A square root F of the covariance F F' that the curvature suggests, which is at most the
+    prior's."""
+    log_det: float
+    """The logarithm of the determinant of F."""
+
+    @property
+    def covariance(self) -> Float[np.ndarray, "params params"]:
+        return self.factor @ self.factor.T
 
     @property
     def log_mass(self) -> float:
         """Laplace's approximation to the integral of likelihood times prior around it."""
-        return float(self.f + np.linalg.slogdet(self.covariance)[1] / 2)
+        return self.f + self.log_det
 
 
 class LogisticPosterior(NamedTuple):
@@ -160,7 +181,7 @@ class LogisticPosterior(NamedTuple):
         value = -(weights * np.logaddexp(0, -x)).sum() - (z**2).sum() / 2
         pull = (rows * (weights * miss)[:, None]).sum(0)
         scaled = rows * (weights * miss * (1 - miss))[:, None]
-        curve = -np.einsum("ri,rj->ij", scaled, rows)
+        curve = -(scaled.T @ rows) if z.size > FEW else -np.einsum("ri,rj->ij", scaled, rows)
         hessian = first[:, None] * curve * first + np.diag(pull * second) - np.eye(z.size)
         return value, pull * first - z, hessian
 
@@ -173,10 +194,7 @@ class LogisticPosterior(NamedTuple):
         z = np.array(start, float)
         value, gradient, hessian = self.derivatives(z)
         for _ in range(100):
-            curvature, axes = np.linalg.eigh(-hessian)
-            curvature = np.maximum(np.abs(curvature), 1e-3)
-            along = axes.T @ gradient / curvature
-            step = axes @ along
+            step = _newton_step(gradient, hessian)
             step *= min(1.0, 3.0 / max(np.abs(step).max(), 1e-300))  # no further than 3 prior sd
             for _ in range(40):
                 new = self.derivatives(z + step)
@@ -191,15 +209,23 @@ class LogisticPosterior(NamedTuple):
             if rise < 1e-7:
                 break
         curvature, axes = np.linalg.eigh(-hessian)
-        return Mode(z, value, (axes / np.maximum(curvature, 1.0)) @ axes.T)
+        curvature = np.maximum(curvature, 1.0)
+        return Mode(z, value, axes / np.sqrt(curvature), -float(np.log(curvature).sum()) / 2)
 
     def simplified(self) -> LogisticPosterior:
-        """Nearly the same with a few hundred rows: for a first look at where the modes are."""
+        """Nearly the same with fewer rows: for a first look at where the modes are."""
+        if len(self.marginals) > FEW:
+            return self._replace(labels=self.labels.some(ROWS_EACH * len(self.marginals)))
         return self._replace(labels=self.labels.compress(FEW_ENDS, FEW_BINS))
 
     def starts(self) -> Float[np.ndarray, "starts params"]:
-        """Where modes may be: the peaks of f on a grid over the prior, the highest first."""
+        """Where modes may be: the peaks of f on a grid over the prior, the highest first.
+
+        Of many parameters just the prior's median: f is then as good as concave.
+        """
         n_params = len(self.marginals)
+        if n_params > FEW:
+            return np.zeros((1, n_params))
         line = np.linspace(-6, 6, 9)
         mesh = np.stack(np.meshgrid(*[line] * n_params, indexing="ij"), -1)
         f = self.log_density(mesh.reshape(-1, n_params)).reshape(mesh.shape[:-1])
@@ -220,6 +246,15 @@ class LogisticPosterior(NamedTuple):
             if all(apart):
                 found.append(mode)
         return sorted(found, key=lambda mode: -mode.log_mass)
+
+
+def _newton_step(gradient: np.ndarray, hessian: np.ndarray) -> np.ndarray:
+    """Uphill: the Hessian's eigenvalues are made negative where they are not."""
+    try:
+        return cho_solve(cho_factor(-hessian), gradient)
+    except np.linalg.LinAlgError:
+        curvature, axes = np.linalg.eigh(-hessian)
+        return axes @ (axes.T @ gradient / np.maximum(np.abs(curvature), 1e-3))
 
 
 def _binned(labels: Labels, column: int, n_ends: int, bins: int) -> Labels:
@@ -246,7 +281,9 @@ def _binned(labels: Labels, column: int, n_ends: int, bins: int) -> Labels:
 
 
 def _product(rows: np.ndarray, beta: np.ndarray) -> np.ndarray:
-    """Rows @ beta.T without the overhead, and the threads, of a matrix library: few columns."""
+    """Rows @ beta.T; of few columns without the overhead, and the threads, of a matrix library."""
+    if rows.shape[1] > FEW:
+        return rows @ beta.T
     x = np.multiply.outer(rows[:, 0], beta[:, 0])
     for k in range(1, rows.shape[1]):
         x += np.multiply.outer(rows[:, k], beta[:, k])

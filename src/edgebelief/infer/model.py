@@ -12,21 +12,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
 from jaxtyping import Array, Float
 
-from ..data.dataset import GraphDataset
+from ..data.dataset import GraphDataset, Stack
 from ..edges import Support
 from ..networks import DPG, Network
 from ..readouts import Affine, Readout
+from ..validate import complete_support
 from .likelihoods import BernoulliEdges
-from .priors import Prior
+from .priors import BEYOND, Prior
 
 
-class EdgeModel:
+class EdgeModel(eqx.Module):
     """A Bayesian model of edges given distances.
 
     Parameters
@@ -35,6 +37,7 @@ class EdgeModel:
     readout : Readout
     prior : Prior or str
         A marginal for each parameter of network and readout, or the name of one of the paper's.
+        Parameters of readouts beyond the paper's have one by default.
     likelihood : BernoulliEdges
 
     Examples
@@ -50,6 +53,11 @@ class EdgeModel:
     (2,)
     """
 
+    network: Network
+    readout: Readout
+    prior: Prior = eqx.field(static=True)
+    likelihood: BernoulliEdges
+
     def __init__(
         self,
         network: Network | None = None,
@@ -59,7 +67,9 @@ class EdgeModel:
     ):
         self.network = DPG() if network is None else network
         self.readout = Affine() if readout is None else readout
-        self.prior = Prior.named(prior) if isinstance(prior, str) else prior
+        given = Prior.named(prior) if isinstance(prior, str) else prior
+        beyond = {n: m for n, m in BEYOND.items() if n in self.parameters and n not in given}
+        self.prior = given.replace(**beyond) if beyond else given
         self.likelihood = BernoulliEdges() if likelihood is None else likelihood
         missing = set(self.parameters) ^ set(self.prior)
         if missing:
@@ -73,11 +83,47 @@ class EdgeModel:
         """The names of the parameters: the network's, then the readout's."""
         return self.network.params_type._fields + self.readout.params_type._fields
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many numbers each parameter is that is a vector."""
+        return self.readout.sizes
+
+    @property
+    def sizes_unknown(self) -> bool:
+        """Whether the readout has yet to see data."""
+        return not self.readout.is_prepared
+
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers all parameters are together."""
+        return sum(self.sizes.get(name, 1) for name in self.parameters)
+
+    def split(self, values: Any) -> dict[str, Any]:
+        """Numbers in a row, (..., n_numbers), as parameters by name."""
+        found, start = {}, 0
+        for name in self.parameters:
+            if name in self.sizes:
+                found[name] = values[..., start : start + self.sizes[name]]
+            else:
+                found[name] = values[..., start]
+            start += self.sizes.get(name, 1)
+        return found
+
+    def pairs(self, stack: Stack) -> Float[Array, "graphs edges features"] | None:
+        """What the readout wants to know of each pair; None if nothing."""
+        found = self.readout.pairs(stack)
+        return None if found is None else jnp.asarray(found)
+
+    def with_readout(self, readout: Readout) -> EdgeModel:
+        """The same with another readout of the same parameters."""
+        return EdgeModel(self.network, readout, self.prior, self.likelihood)
+
     def logits(
         self,
         params: Mapping[str, Any],
         e: Float[Array, "... edges"],
         support: Support | None = None,
+        pairs: Float[Array, "... edges features"] | None = None,
     ) -> Float[Array, "... edges"]:
         """The logit of each edge. Pure: use it inside a NumPyro model of your own.
 
@@ -86,10 +132,14 @@ class EdgeModel:
         params : mapping from parameter names to numbers
         e : array, shape (..., n_edges)
         support : Support, optional
+        pairs : array, shape (..., n_edges, n_features), optional
+            What `self.pairs` returns, for readouts that want it.
         """
         of_network, of_readout = self.network.params_type, self.readout.params_type
-        state = self.network(of_network(*(params[n] for n in of_network._fields)), e, support)
-        return self.readout(of_readout(*(params[n] for n in of_readout._fields)), state, e)
+        support = complete_support(e.shape[-1]) if support is None else support
+        output = self.network(of_network(*(params[n] for n in of_network._fields)), e, support)
+        readout = of_readout(*(params[n] for n in of_readout._fields))
+        return self.readout(readout, output, support, pairs)
 
     def log_likelihood(
         self, params: Mapping[str, Any], data: GraphDataset
@@ -97,7 +147,8 @@ class EdgeModel:
         """Log p(labels | params) of each graph, in the order of the data set."""
         found = jnp.zeros(len(data))
         for stack in data.stacks():
-            logits = self.logits(params, jnp.asarray(stack.e), stack.support)
+            e, pairs = jnp.asarray(stack.e), self.pairs(stack)
+            logits = self.logits(params, e, stack.support, pairs)
             each = self.likelihood.log_likelihood(
                 logits, jnp.asarray(stack.a), jnp.asarray(stack.known)
             )
@@ -121,10 +172,12 @@ class EdgeModel:
 
         Pass ``model.sample`` to `numpyro.infer.NUTS`, or call it inside a model of your own.
         """
-        params = {
-            name: numpyro.sample(name, marginal.distribution)
-            for name, marginal in self.prior.items()
-        }
+        params = {}
+        for name, marginal in self.prior.items():
+            law = marginal.distribution
+            if name in self.sizes:
+                law = law.expand([self.sizes[name]]).to_event(1)
+            params[name] = numpyro.sample(name, law)
         numpyro.factor("labels", self._weighted(params, data, weights))
         return params
 

@@ -16,7 +16,7 @@ from scipy.stats import qmc
 
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, generator
-from .density import Block, LogDensity, as_jax
+from .density import Block, LogDensity, as_jax, values_of
 from .model import EdgeModel
 
 Measure = Literal["constrained", "unconstrained", "standard", "likelihood"]
@@ -75,6 +75,12 @@ def laplace(model: EdgeModel, data: GraphDataset, weights: Any = None) -> Laplac
     return Laplace(model.parameters, peak.z, covariance)
 
 
+def most_plausible(model: EdgeModel, data: GraphDataset, weights: Any = None) -> dict[str, float]:
+    """The parameters at the mode of the posterior density of z."""
+    peak = highest_peak(0, LogDensity.of(model, data, weights), "standard", starts=2)
+    return {name: float(value[0]) for name, value in values_of(model, peak.z[None]).items()}
+
+
 class Frame(NamedTuple):
     """Coordinates w in which a posterior is about standard normal: z = center + scale w."""
 
@@ -89,7 +95,7 @@ class Frame(NamedTuple):
                 _, mode, covariance = laplace(model, data, weights)
                 return cls(mode, np.linalg.cholesky(covariance))
             case "prior":
-                n = len(model.parameters)
+                n = model.n_numbers
                 return cls(np.zeros(n), np.eye(n))
         raise ValueError(f"init must be map or prior; got {init!r}.")
 
@@ -141,7 +147,7 @@ def highest_peak(key: Key | int, density: LogDensity, measure: Measure, starts: 
 
 def _starts(key: Key | int, density: LogDensity, n: int) -> list[np.ndarray]:
     """The prior's median, then the best of many candidates, no two of them close."""
-    of_network = len(density.network.params_type._fields)
+    of_network = density.n_network
     line = np.repeat(REACH[:, None], of_network, axis=1)
     law = qmc.MultivariateNormalQMC(np.zeros(of_network), rng=generator(key))
     networks = np.concatenate([np.zeros((1, of_network)), line, law.random(PRIOR_DRAWS)])
@@ -161,7 +167,7 @@ def _screen(few: LogDensity, networks: Float[Array, "candidates k"]) -> tuple[Ar
     One pass through the network each, and a small search over the readout at its last states.
     """
     blocks = tuple(map(as_jax, few.blocks))
-    n_readout = len(few.readout.params_type._fields)
+    n_readout = few.n_readout
 
     def best_readout(z_network: Array) -> tuple[Array, Array]:
         def at(z_readout: Array) -> Array:
@@ -192,8 +198,7 @@ def _few(density: LogDensity) -> LogDensity:
         places = np.flatnonzero(count >= enough)[:room]
         room -= places.size
         if places.size:
-            e, a, known, weights = (part[places] for part in block[:4])
-            kept.append(Block(e, a, known, weights, block.support))
+            kept.append(block.some(places))
     share = sum((b.weights * b.known.sum(1)).sum() for b in kept) / np.concatenate(counts).sum()
     blocks = tuple(block._replace(weights=block.weights / share) for block in kept)
     return eqx.tree_at(lambda d: d.blocks, density, blocks)
@@ -223,10 +228,11 @@ def _added(density: LogDensity, z: Array, measure: Measure) -> Array:
         case "standard":
             return -(z @ z) / 2 - z.size * np.log(2 * np.pi) / 2
     total = jnp.zeros(())
-    for marginal, value in zip(density.marginals, density.values(z), strict=True):
-        total += jnp.asarray(marginal.distribution.log_prob(value))
+    for marginal, part in zip(density.marginals, density._parts(z), strict=True):
+        value = marginal.value_at(part)
+        total += jnp.asarray(marginal.distribution.log_prob(value)).sum()
         if measure == "unconstrained" and marginal.positive:
-            total += jnp.log(value)
+            total += jnp.log(value).sum()
     return total
 
 

@@ -93,7 +93,7 @@ class Posterior:
 
     def __post_init__(self) -> None:
         assert set(self.params) == set(self.model.parameters)
-        assert all(np.shape(v) == self.weights.shape for v in self.params.values())
+        assert all(np.shape(v)[:1] == self.weights.shape for v in self.params.values())
         assert np.isclose(self.weights.sum(), 1, atol=1e-6)
 
     @property
@@ -101,11 +101,13 @@ class Posterior:
         return self.weights.size
 
     def summary(self) -> pd.DataFrame:
-        """A row per parameter: mean, sd, q5, q50, q95."""
+        """A row per parameter that is one number: mean, sd, q5, q50, q95."""
         if self.continuum is not None:
             return self.continuum.summary()
         rows = {}
         for name in self.model.parameters:
+            if name in self.model.sizes:
+                continue
             values = self.params[name]
             mean = self.weights @ values
             sd = np.sqrt(self.weights @ (values - mean) ** 2)

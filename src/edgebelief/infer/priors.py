@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
-from scipy.special import ndtr, ndtri
+from scipy.special import erf, ndtr, ndtri
 
 from ..incidence import namespace
 from ..validate import check_number
@@ -132,6 +132,52 @@ class Normal(Marginal):
         return (np.asarray(value) - self.mean) / self.sd
 
 
+@dataclass(frozen=True)
+class HalfNormal(Marginal):
+    """The size of a normal number with mean 0 and standard deviation `scale`."""
+
+    scale: float = 1.0
+
+    positive = True
+
+    @property
+    def distribution(self) -> dist.Distribution:
+        return dist.HalfNormal(self.scale)
+
+    def value_at(self, z: Any) -> Any:
+        xp = namespace(z)
+        below, quantile = (
+            (jax.scipy.special.ndtr, jax.scipy.special.ndtri) if xp is jnp else (ndtr, ndtri)
+        )
+        z = xp.asarray(z)
+        # Near zero the distribution function is straight, and the quantile would lose its digits.
+        low = z < -4
+        small = np.sqrt(np.pi / 2) * below(xp.where(low, z, -4.0))
+        return self.scale * xp.where(low, small, -quantile(below(-xp.where(low, -4.0, z)) / 2))
+
+    def slopes_at(self, z: Any) -> tuple[Any, Any]:
+        z, v = np.asarray(z, float), np.asarray(self.value_at(np.asarray(z, float))) / self.scale
+        first = np.exp((v**2 - z**2) / 2) / 2
+        return self.scale * first, self.scale * first * (v * first - z)
+
+    def place_of(self, value: Any) -> Any:
+        v = np.asarray(value, float) / self.scale
+        # 2 ndtr(v) - 1 below, 2 ndtr(-v) above: digits at both ends
+        return np.where(v < 0.67, ndtri(erf(v / np.sqrt(2))), -ndtri(2 * ndtr(-v)))
+
+
+def half_normal(scale: float) -> HalfNormal:
+    """Believed between 0 and about twice `scale`, the small ones rather.
+
+    Examples
+    --------
+    >>> from edgebelief.infer import half_normal
+    >>> round(half_normal(1.0).median, 4)
+    0.6745
+    """
+    return HalfNormal(_positive(scale, "scale"))
+
+
 def lognormal(median: float, log_sd: float) -> LogNormal:
     """Believed around `median`, within a factor exp(`log_sd`) with two thirds of the mass.
 
@@ -214,6 +260,9 @@ class Prior(Mapping[str, Marginal]):
     def __len__(self) -> int:
         return len(self._marginals)
 
+    def __hash__(self) -> int:
+        return hash(frozenset(self._marginals.items()))
+
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={marginal}" for name, marginal in self.items())
         return f"Prior({inside})"
@@ -225,18 +274,21 @@ class Prior(Mapping[str, Marginal]):
     def medians(self) -> dict[str, float]:
         return {name: marginal.median for name, marginal in self.items()}
 
-    def sample(self, key: Array, n: int) -> dict[str, Float[Array, " draws"]]:
-        """`n` independent draws of every parameter."""
+    def sample(
+        self, key: Array, n: int, sizes: Mapping[str, int] | None = None
+    ) -> dict[str, Float[Array, "draws ..."]]:
+        """`n` independent draws of every parameter; `sizes` says which are vectors."""
         keys = jax.random.split(key, len(self))
+        more = {name: (size,) for name, size in (sizes or {}).items()}
         return {
-            name: marginal.distribution.sample(k, (n,))
+            name: marginal.distribution.sample(k, (n, *more.get(name, ())))
             for k, (name, marginal) in zip(keys, self.items(), strict=True)
         }
 
     def log_density(self, params: Mapping[str, Any]) -> Float[Array, ""]:
         """Log p(params), each in its own units (no Jacobian)."""
         return sum(
-            (jnp.asarray(self[name].distribution.log_prob(params[name])) for name in self),
+            (jnp.asarray(self[name].distribution.log_prob(params[name])).sum() for name in self),
             start=jnp.zeros(()),
         )
 
@@ -247,6 +299,15 @@ def _positive(value: float, what: str) -> float:
         raise ValueError(f"{what} must be positive and finite; got {number:g}.")
     return number
 
+
+# For the parameters of readouts beyond the paper's, where a prior does not say.
+BEYOND: dict[str, Marginal] = {
+    "slack": lognormal(1.0, 2.0),
+    "curves": normal(0.0, 1.0),
+    # A term that moves the logit by a third, give or take: a dozen of them together move it by one
+    # before labels are seen.
+    "scales": half_normal(0.3),
+}
 
 _NAMED: dict[str, dict[str, Marginal]] = {
     # Medians where the paper prints means of logs: see docs/paper-notes.md.

@@ -169,6 +169,8 @@ def _against_prior(
     """Prior dominates, prior conflict: in the coordinate where every prior is standard normal."""
     found = []
     for name, marginal in model.prior.items():
+        if name in model.sizes:  # scales and curves that the labels do not need are the prior's
+            continue
         place = np.atleast_1d(marginal.place_of(np.asarray(params[name], float)))
         place = np.clip(place, -40, 40)
         share = np.full(place.size, 1 / place.size) if weights is None else np.asarray(weights)

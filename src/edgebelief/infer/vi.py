@@ -20,7 +20,7 @@ from scipy.special import logsumexp
 
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, split
-from .density import Block, LogDensity, values_of
+from .density import LogDensity, values_of
 from .engine import Engine, Fit
 from .model import EdgeModel
 from .peaks import Frame, Start
@@ -152,8 +152,7 @@ def _batch(key: Array, density: LogDensity, n_graphs: int) -> LogDensity:
         size = len(block.e)
         n = min(size, max(1, round(n_graphs * size / total)))
         places = jax.random.permutation(block_key, size)[:n]
-        e, a, known, weights = (jnp.asarray(part)[places] for part in block[:4])
-        blocks.append(Block(e, a, known, weights * (size / n), block.support))
+        blocks.append(block.some(places, size / n))
     return eqx.tree_at(lambda d: d.blocks, density, tuple(blocks))
 
 

@@ -1,8 +1,7 @@
 """Unrolled iterations: from distances to edge weights and duals, with few parameters."""
 
-from ..convex.iterations import State
-from .base import Network
+from .base import Network, Output
 from .dpg import DPG, DPGParams
 from .pds import PDS, PDSParams
 
-__all__ = ["DPG", "PDS", "DPGParams", "Network", "PDSParams", "State"]
+__all__ = ["DPG", "PDS", "DPGParams", "Network", "Output", "PDSParams"]

@@ -6,7 +6,7 @@ implicit derivatives: infinite depth, and no truncation.
 """
 
 import abc
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -15,7 +15,6 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
-from ..convex.iterations import State
 from ..edges import Support
 from ..incidence import Incidence, Square
 from ..validate import complete_support, is_one_graph
@@ -25,8 +24,20 @@ from ..validate import complete_support, is_one_graph
 CACHED, SEVERAL = 60_000, 8
 
 
+class Output(NamedTuple):
+    """What a network knows at the end."""
+
+    a: Float[Array, "... edges"]
+    """Weights."""
+    lam: Float[Array, "... nodes"]
+    """Duals."""
+    z: Float[Array, "... edges"]
+    """S'lam/2 - theta e, of which `a` is the positive part at convergence: how near a pair without
+    weight came to having one."""
+
+
 class Network(eqx.Module):
-    """From distances to the last state (a, lam) of an unrolled iteration. Abstract.
+    """From distances to what an unrolled iteration knows at its end. Abstract.
 
     Settings are fields; parameters are passed in, as a named tuple of numbers. What is true of
     every network is stated in `tests/networks/test_conformance.py`; what is true of some, each
@@ -54,11 +65,13 @@ class Network(eqx.Module):
         """One layer."""
 
     @abc.abstractmethod
-    def read(self, params: Any, carry: Any, e: Float[Array, " edges"], support: Incidence) -> State:
-        """The weights and duals in what leaves the last layer."""
+    def read(
+        self, params: Any, carry: Any, e: Float[Array, " edges"], support: Incidence
+    ) -> Output:
+        """What there is to know in what leaves the last layer."""
 
     @abc.abstractmethod
-    def converged(self, params: Any, e: Float[Array, " edges"], support: Support) -> State:
+    def converged(self, params: Any, e: Float[Array, " edges"], support: Support) -> Output:
         """What `read` tends to as depth grows."""
 
     def __check_init__(self) -> None:
@@ -71,7 +84,7 @@ class Network(eqx.Module):
 
     def __call__(
         self, params: Any, e: Float[Array, "... edges"], support: Support | None = None
-    ) -> State:
+    ) -> Output:
         """The last state, for one graph or a stack of graphs on the same candidate edges.
 
         Parameters
@@ -85,8 +98,8 @@ class Network(eqx.Module):
 
         Returns
         -------
-        State
-            `a` (..., n_edges) and `lam` (..., n_nodes).
+        Output
+            `a` (..., n_edges), `lam` (..., n_nodes), `z` (..., n_edges).
         """
         e = _as_float_array(e)
         if not isinstance(e, jax.core.Tracer) and e.ndim == 2 and is_one_graph(e):
@@ -110,11 +123,11 @@ class Network(eqx.Module):
 
     def with_tangents(
         self, params: Any, e: Float[Array, "... edges"], support: Support | None = None
-    ) -> tuple[State, Any]:
+    ) -> tuple[Output, Any]:
         """The last state, and its derivative with respect to each parameter, by forward mode.
 
         Memory does not grow with depth. The derivatives come as the parameters' named tuple, with
-        a `State` in each place.
+        an `Output` in each place.
 
         Examples
         --------
@@ -127,7 +140,7 @@ class Network(eqx.Module):
         e = _as_float_array(e)
         params = type(params)(*(jnp.asarray(p, e.dtype) for p in params))
 
-        def along(direction: Any) -> tuple[State, State]:
+        def along(direction: Any) -> tuple[Output, Output]:
             return jax.jvp(lambda p: self(p, e, support), (params,), (direction,))
 
         if len(params) == 1:  # no axis for one direction: it would be carried through every layer
@@ -142,13 +155,13 @@ class Network(eqx.Module):
         each = (jax.tree.map(lambda x, i=i: x[i], tangents) for i in range(len(params)))
         return state, type(params)(*each)
 
-    def _one_graph(self, params: Any, e: Float[Array, " edges"], support: Support) -> State:
+    def _one_graph(self, params: Any, e: Float[Array, " edges"], support: Support) -> Output:
         if self.depth is None:
             return self.converged(params, e, support)
-        a, lam = self._layers(params, support.to_inner(e), support.inner)
-        return State(support.from_inner(a), lam)
+        a, lam, z = self._layers(params, support.to_inner(e), support.inner)
+        return Output(support.from_inner(a), lam, support.from_inner(z))
 
-    def _layers(self, params: Any, e: Array, inner: Incidence) -> State:
+    def _layers(self, params: Any, e: Array, inner: Incidence) -> Output:
         """The one scan."""
 
         def layer(carry: Any, _: None) -> tuple[Any, None]:
@@ -159,7 +172,7 @@ class Network(eqx.Module):
 
     def _side_by_side(
         self, params: Any, e: Float[Array, "graphs edges"], support: Support, together: int
-    ) -> State:
+    ) -> Output:
         """The same, with so many graphs at a time in one array of the inner layout, graphs last."""
         n_graphs, parts = e.shape[0], -(-e.shape[0] // together)
         together = -(-n_graphs // parts)
@@ -167,10 +180,11 @@ class Network(eqx.Module):
             [e, jnp.broadcast_to(e[:1], (parts * together - n_graphs, *e.shape[1:]))]
         )
 
-        def part(some: Float[Array, "together edges"]) -> State:
+        def part(some: Float[Array, "together edges"]) -> Output:
             inner = jax.vmap(support.to_inner, out_axes=-1)(some)
-            a, lam = self._layers(params, inner, support.inner)
-            return State(jax.vmap(support.from_inner, in_axes=-1)(a), lam.T)
+            a, lam, z = self._layers(params, inner, support.inner)
+            back = jax.vmap(support.from_inner, in_axes=-1)
+            return Output(back(a), lam.T, back(z))
 
         if parts == 1:
             return part(filled)

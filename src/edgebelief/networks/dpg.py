@@ -7,8 +7,8 @@ import jax.numpy as jnp
 from jax.nn import relu
 
 from ..convex.implicit import converged_state
-from ..convex.iterations import DualState, State, dpg_dual_step
-from .base import Network
+from ..convex.iterations import DualState, dpg_dual_step
+from .base import Network, Output
 
 
 class DPGParams(NamedTuple):
@@ -62,9 +62,9 @@ class DPG(Network):
         return dpg_dual_step(carry, e, params.theta, support)
 
     def read(self, params, carry, e, support):
-        if self.depth == 0:
-            return State(jnp.full_like(e, self.a0), carry.lam)
-        return State(relu(support.endpoint_sums(carry.lam) / 2 - params.theta * e), carry.lam)
+        z = support.endpoint_sums(carry.lam) / 2 - params.theta * e
+        return Output(relu(z) if self.depth else jnp.full_like(e, self.a0), carry.lam, z)
 
     def converged(self, params, e, support):
-        return converged_state(e, params.theta, support)[0]
+        a, lam = converged_state(e, params.theta, support)[0]
+        return Output(a, lam, support.endpoint_sums(lam) / 2 - params.theta * e)

@@ -6,9 +6,9 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ..convex.implicit import converged_state
-from ..convex.iterations import PDSState, State, pds_step
+from ..convex.iterations import PDSState, pds_step
 from ..convex.objective import to_scaled
-from .base import Network
+from .base import Network, Output
 
 
 class PDSParams(NamedTuple):
@@ -56,9 +56,11 @@ class PDS(Network):
         return pds_step(carry, e, params.alpha, params.beta, self.gamma, support)
 
     def read(self, params, carry, e, support):
-        return State(carry.a, -carry.v * to_scaled(*params).theta)
+        theta = to_scaled(*params).theta
+        lam = -carry.v * theta
+        return Output(carry.a, lam, support.endpoint_sums(lam) / 2 - theta * e)
 
     def converged(self, params, e, support):
         theta, delta = to_scaled(*params)
         a, lam = converged_state(e, theta, support)[0]
-        return State(delta * a, lam)
+        return Output(delta * a, lam, support.endpoint_sums(lam) / 2 - theta * e)

@@ -1,6 +1,16 @@
-"""From a network's last state to logits."""
+"""From what a network knows to the logit of each edge."""
 
+from .additive import Additive, AdditiveParams
 from .affine import Affine, AffineParams
 from .base import Readout
+from .two_slope import TwoSlope, TwoSlopeParams
 
-__all__ = ["Affine", "AffineParams", "Readout"]
+__all__ = [
+    "Additive",
+    "AdditiveParams",
+    "Affine",
+    "AffineParams",
+    "Readout",
+    "TwoSlope",
+    "TwoSlopeParams",
+]

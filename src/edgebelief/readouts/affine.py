@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
+
 from .base import Readout
 
 
@@ -20,15 +22,24 @@ class Affine(Readout):
     Examples
     --------
     >>> import jax.numpy as jnp
+    >>> from edgebelief.edges import Complete
     >>> from edgebelief.networks import DPG, DPGParams
     >>> from edgebelief.readouts import Affine, AffineParams
-    >>> e = jnp.array([1.0, 9.0, 9.0])
-    >>> state = DPG()(DPGParams(theta=0.5), e)
-    >>> Affine()(AffineParams(delta=10.0, b=2.0), state, e).round(1)
+    >>> output = DPG()(DPGParams(theta=0.5), jnp.array([1.0, 9.0, 9.0]))
+    >>> Affine()(AffineParams(delta=10.0, b=2.0), output, Complete(3)).round(1)
     Array([ 5.4, -1.4, -1.4], dtype=float32)
     """
 
     params_type = AffineParams
 
-    def __call__(self, params, state, e):
-        return params.delta * state.a - params.b
+    def reduce(self, output, support, pairs):
+        return output.a
+
+    def logits(self, params, reduced):
+        return params.delta * reduced - params.b
+
+    def columns(self, reduced):
+        return jnp.stack([reduced, -jnp.ones_like(reduced)], -1)
+
+    def parts(self, params, reduced):
+        return {"weight": params.delta * reduced, "baseline": -params.b * jnp.ones_like(reduced)}

@@ -1,25 +1,73 @@
 """What a readout is."""
 
+from __future__ import annotations
+
 import abc
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import equinox as eqx
+import numpy as np
 from jaxtyping import Array, Float
 
-from ..convex.iterations import State
+from ..data.dataset import Stack
+from ..edges import Support
+from ..networks import Output
 
 
 class Readout(eqx.Module):
-    """From a network's last state, and the distances, to the logit of each edge. Abstract.
+    """From what a network knows, and what is known of the pairs, to the logit of each edge.
 
-    Elementwise in the leading axes: one graph or a stack, whatever the network was given.
+    In two steps, so that the first is done once for all parameters of the readout: `reduce` keeps
+    of the network's output what the logits need, `logits` turns it into them. Elementwise in the
+    leading axes: one graph or a stack, whatever the network was given.
     """
 
     params_type: ClassVar[Any]
     """The named tuple of its parameters; the field names are the sampling-site names."""
 
     @abc.abstractmethod
+    def reduce(
+        self, output: Output, support: Support, pairs: Float[Array, "... edges features"] | None
+    ) -> Any:
+        """What the logits need, whatever the readout's parameters."""
+
+    @abc.abstractmethod
+    def logits(self, params: Any, reduced: Any) -> Float[Array, "... edges"]:
+        """The logits."""
+
     def __call__(
-        self, params: Any, state: State, e: Float[Array, "... edges"]
+        self,
+        params: Any,
+        output: Output,
+        support: Support,
+        pairs: Float[Array, "... edges features"] | None = None,
     ) -> Float[Array, "... edges"]:
-        """The logits, linear in `params`."""
+        """Both steps."""
+        return self.logits(params, self.reduce(output, support, pairs))
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether it has seen what it needs to see of the data."""
+        return True
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many numbers each parameter is that is a vector."""
+        return {}
+
+    def pairs(self, stack: Stack) -> Float[np.ndarray, "graphs edges features"] | None:
+        """What is known of each pair before the network runs; None if only the network counts."""
+        return None
+
+    def prepared(self, seen: Iterable[tuple[Output, Support, Any]]) -> Readout:
+        """The readout once it has seen outputs, and pairs, of the data it will be fitted to."""
+        return self
+
+    @abc.abstractmethod
+    def parts(self, params: Any, reduced: Any) -> dict[str, Float[Array, "... edges"]]:
+        """What the logits are the sum of, by name."""
+
+    @abc.abstractmethod
+    def columns(self, reduced: Any) -> Float[Array, "... edges columns"]:
+        """What the logits are linear in, with a coefficient for each."""

@@ -1,0 +1,183 @@
+"""Why an edge is believed in: what its logit is the sum of, and the curves behind it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from jax import lax
+from jaxtyping import Float
+from scipy.special import expit
+
+from ..data.randomness import Key
+from ..infer.model import EdgeModel
+from ..infer.posterior import Posterior
+from ..readouts import Additive
+from .predict import _given, as_dataset
+
+# Draws behind means and bands, and the share of them that a band holds.
+DRAWS, LEVEL = 256, 0.9
+
+
+def explain(
+    key: Key | int, posterior: Posterior, data: Any, source: str, target: str, graph: int = 0
+) -> pd.DataFrame:
+    """What raises and what lowers belief in one edge.
+
+    Parameters
+    ----------
+    key : JAX key or int
+        Of the draws behind the intervals.
+    posterior : Posterior
+    data : GraphDataset or array_like
+        As for `predict`.
+    source, target : str
+        Names of two nodes.
+    graph : int
+        In which graph, where there are several.
+
+    Returns
+    -------
+    DataFrame
+        A row per part: its contribution to the logit (mean over the posterior; low and high, the
+        ends of the interval that holds 90 %), and the value of the feature where it is a curve of
+        one. The contributions add up to the last row, the logit; its odds are exp of it.
+
+    Examples
+    --------
+    >>> from edgebelief.belief import explain
+    >>> from edgebelief.data import ErdosRenyi, GraphDataset
+    >>> from edgebelief.infer import EdgeModel, Exact
+    >>> from edgebelief.networks import DPG
+    >>> data = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=5, n_nodes=8, n_signals=100)
+    >>> posterior = Exact().run(0, EdgeModel(DPG(depth=50)), data)
+    >>> explain(0, posterior, data, "0", "1")["part"].tolist()
+    ['weight', 'baseline', 'logit']
+    """
+    data = as_dataset(data)
+    record = data[graph]
+    places = [_place(record.names, str(name)) for name in (source, target)]
+    if places[0] == places[1]:
+        raise ValueError(f"{source!r} is one node; an edge joins two.")
+    rows, cols = record.support.endpoints
+    edge = int(np.flatnonzero((rows == min(places)) & (cols == max(places)))[0])
+    (stack,) = data[graph : graph + 1].stacks()
+    given = _given(posterior.model, stack, 0)
+    draws = {k: jnp.asarray(v) for k, v in posterior.draws(key, DRAWS).items()}
+    parts, values = _parts_of(posterior.model, draws, given, stack.support, edge)
+    table = {name: np.asarray(parts[name], float) for name in _order(posterior.model)}
+    table["logit"] = np.sum(list(table.values()), axis=0)
+    tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+    frame = pd.DataFrame(
+        [
+            {
+                "part": name,
+                "value": float(np.mean(values[name])) if name in values else np.nan,
+                "contribution": part.mean(),
+                "low": np.quantile(part, tails[0]),
+                "high": np.quantile(part, tails[1]),
+            }
+            for name, part in table.items()
+        ]
+    )
+    frame.attrs["probability"] = float(expit(table["logit"]).mean())
+    return frame
+
+
+def _order(model: EdgeModel) -> list[str]:
+    """The paper's parts first, then the terms."""
+    terms = model.readout.terms if isinstance(model.readout, Additive) else ()
+    slack = ["slack"] if "slack" in model.parameters else []
+    return ["weight", *slack, "baseline", *(term.name for term in terms)]
+
+
+def _place(names: tuple[str, ...], name: str) -> int:
+    if name not in names:
+        raise ValueError(f"no node is called {name!r}; there are {list(names[:8])} ...")
+    return names.index(name)
+
+
+@eqx.filter_jit
+def _parts_of(model: EdgeModel, draws: Any, given: Any, support: Any, edge: int) -> Any:
+    def one(params: Any) -> Any:
+        of_network, of_readout = model.network.params_type, model.readout.params_type
+        output = model.network(
+            of_network(*(params[n] for n in of_network._fields)), given[0], support
+        )
+        readout = of_readout(*(params[n] for n in of_readout._fields))
+        reduced = model.readout.reduce(output, support, given[1])
+        parts = {k: v[edge] for k, v in model.readout.parts(readout, reduced).items()}
+        inputs = {}
+        if isinstance(model.readout, Additive):
+            found = model.readout.inputs(output, support, given[1])
+            inputs = {k: v[edge] for k, v in found.items()}
+        return parts, inputs
+
+    return lax.map(one, draws)
+
+
+class TermCurve(NamedTuple):
+    """A term of an additive readout: its curve over the values that were seen."""
+
+    name: str
+    x: Float[np.ndarray, " points"]
+    mean: Float[np.ndarray, " points"]
+    low: Float[np.ndarray, " points"]
+    """The end of the band that holds the curve at each point with probability 0.9."""
+    high: Float[np.ndarray, " points"]
+    size: float
+    """How much the term moves the logit: its root mean square over the pairs fitted."""
+
+    @property
+    def matters(self) -> bool:
+        """Whether the band leaves zero out anywhere."""
+        return bool(((self.low > 0) | (self.high < 0)).any())
+
+
+def term_curves(posterior: Posterior, key: Key | int = 0, n_points: int = 101) -> list[TermCurve]:
+    """The curves of an additive readout, the largest first.
+
+    Examples
+    --------
+    >>> from edgebelief.belief import term_curves
+    >>> from edgebelief.data import GraphDataset, RandomGeometric
+    >>> from edgebelief.infer import EdgeModel, Exact
+    >>> from edgebelief.networks import DPG
+    >>> from edgebelief.readouts import Additive
+    >>> data = GraphDataset.sample(0, RandomGeometric(0.4), n_graphs=5, n_nodes=10)
+    >>> model = EdgeModel(DPG(depth=50), Additive(features=("z", "rank sum")))
+    >>> curves = term_curves(Exact().run(0, model, data))
+    >>> sorted(curve.name for curve in curves)
+    ['rank sum', 'z']
+    """
+    readout = posterior.model.readout
+    if not isinstance(readout, Additive):
+        raise TypeError(f"{type(readout).__name__} has no curves; Additive has.")
+    draws = posterior.draws(key, 4 * DRAWS)
+    coefficients = draws["scales"][:, readout.groups] * draws["curves"]
+    found, first = [], 0
+    for term in readout.terms:
+        last = first + 1 + term.curve.n_wiggles
+        some = coefficients[:, first:last]
+        x = np.linspace(term.curve.knots[0], term.curve.knots[-1], n_points)
+        f = some @ np.asarray(term.curve.columns(jnp.asarray(x)), float).T
+        low, high = np.quantile(f, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+        size = float(np.sqrt((some**2 * term.curve.mean_squares).sum(1).mean()))
+        found.append(TermCurve(term.name, x, f.mean(0), low, high, size))
+        first = last
+    return sorted(found, key=lambda curve: -curve.size)
+
+
+def term_table(posterior: Posterior, key: Key | int = 0) -> pd.DataFrame:
+    """The terms of an additive readout: how much each moves the logit, and whether it is needed."""
+    curves = term_curves(posterior, key)
+    return pd.DataFrame(
+        {
+            "term": [curve.name for curve in curves],
+            "size": [curve.size for curve in curves],
+            "needed": [curve.matters for curve in curves],
+        }
+    )

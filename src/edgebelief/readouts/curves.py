@@ -1,0 +1,97 @@
+"""A smooth function of one feature: a straight line and a wiggle, each on its own scale.
+
+    f(x) = w_0 (x - m)/s + sum_k w_k r_k(x)
+
+r_k are cubic B-splines (SciPy's), less their best straight line over the pairs that were seen, in
+coordinates in which the penalty on curvature, the integral of f''^2, is the squared length of w: so
+that a standard normal w is a smooth curve. Both parts are scaled to have a mean square of one over
+those pairs. Beyond the outermost knots the curve goes on straight.
+"""
+
+from __future__ import annotations
+
+from math import factorial
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.interpolate import BSpline
+
+# Places of knots, from the lowest to the highest value seen, at equal shares of the pairs.
+KNOTS = 6
+
+
+class Curve(eqx.Module):
+    """The functions that a curve is made of."""
+
+    centre: float = eqx.field(static=True)
+    spread: float = eqx.field(static=True)
+    knots: Float[np.ndarray, " intervals+1"]
+    pieces: Float[np.ndarray, "4 intervals wiggles"]
+    """Polynomial coefficients of each r_k in each interval, the cubic first."""
+    mean_squares: Float[np.ndarray, " columns"]
+    """Of the line and of each r_k, over the pairs that were seen."""
+
+    @property
+    def n_wiggles(self) -> int:
+        return self.pieces.shape[-1]
+
+    def columns(self, x: Float[Array, "..."]) -> Float[Array, "... columns"]:
+        """The line, then the r_k."""
+        line = ((x - self.centre) / self.spread)[..., None]
+        if not self.n_wiggles:
+            return line
+        knots = jnp.asarray(self.knots, x.dtype)
+        inside = jnp.clip(x, knots[0], knots[-1])
+        place = jnp.searchsorted(knots[1:-1], inside, side="right")
+        u = (inside - knots[place])[..., None]
+        cubic, square, linear, constant = jnp.asarray(self.pieces, x.dtype)[:, place]
+        value = ((cubic * u + square) * u + linear) * u + constant
+        slope = (3 * cubic * u + 2 * square) * u + linear
+        return jnp.concatenate([line, value + slope * (x - inside)[..., None]], -1)
+
+
+def curve_of(x: Float[np.ndarray, " pairs"]) -> Curve | None:
+    """Made for the values that a feature has; None if it has only one.
+
+    Few different values (a binary covariate, say) get a line alone.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> import numpy as np
+    >>> from edgebelief.readouts.curves import curve_of
+    >>> curve = curve_of(np.linspace(0, 1, 101))
+    >>> curve.columns(jnp.array([0.0, 0.5])).shape
+    (2, 7)
+    """
+    centre, spread = float(x.mean()), float(x.std())
+    if not spread > 1e-12 * max(abs(centre), 1e-300):
+        return None
+    ends = np.unique(np.quantile(x, np.linspace(0, 1, KNOTS)))
+    if len(np.unique(x)) <= 3 or len(ends) < 3:
+        return Curve(centre, spread, np.array([x.min(), x.max()]), np.zeros((4, 1, 0)), np.ones(1))
+    # Knots beyond the ends, as far apart as the outermost ones.
+    first, last = ends[1] - ends[0], ends[-1] - ends[-2]
+    steps = np.arange(1, 4)
+    knots = np.concatenate([ends[0] - first * steps[::-1], ends, ends[-1] + last * steps])
+    basis = BSpline(knots, np.eye(len(knots) - 4), 3)
+    # Coordinates in which the curvature is the squared length; lines have none, and are left out.
+    fine = np.linspace(ends[0], ends[-1], 512)
+    bend = basis(fine, 2) * spread**2
+    curvature, axes = np.linalg.eigh(bend.T @ bend / len(fine))
+    bent = curvature > 1e-8 * curvature.max()
+    mix = axes[:, bent] / np.sqrt(curvature[bent])
+    # Without their best line, and of mean square one together.
+    lines = np.stack([np.ones_like(x), (x - centre) / spread], 1)
+    wiggles = basis(x) @ mix
+    straight = np.linalg.lstsq(lines, wiggles, rcond=None)[0]
+    squares = ((wiggles - lines @ straight) ** 2).mean(0)
+    size = np.sqrt(squares.sum())
+    curves, starts = BSpline(knots, mix, 3), ends[:-1]
+    pieces = np.stack([curves(starts, k) / factorial(k) for k in (3, 2, 1, 0)])
+    rate = straight[1] / spread
+    pieces[2] -= rate
+    pieces[3] -= straight[0] + rate * (starts[:, None] - centre)
+    return Curve(centre, spread, ends, pieces / size, np.append(1.0, squares / size**2))

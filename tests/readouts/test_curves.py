@@ -1,0 +1,84 @@
+"""Curves are SciPy's splines without their lines, of mean square one, straight beyond the knots."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.interpolate import make_lsq_spline
+
+from edgebelief.readouts.curves import KNOTS, curve_of
+
+
+@pytest.fixture(params=["gamma", "normal", "with ties"])
+def x(request, rng):
+    drawn = {"gamma": rng.gamma(2.0, size=2000), "normal": rng.normal(size=2000)}
+    return drawn.get(request.param, np.round(rng.gamma(2.0, size=2000), 1))
+
+
+def columns(curve, x):
+    return np.asarray(curve.columns(jnp.asarray(x)), float)
+
+
+def test_line_and_wiggle_have_mean_square_one_and_nothing_in_common(x64, x):
+    found = columns(curve_of(x), x)
+    line, wiggles = found[:, 0], found[:, 1:]
+    assert np.isclose((line**2).mean(), 1)
+    assert np.isclose((wiggles**2).sum(1).mean(), 1)
+    assert np.abs(wiggles.mean(0)).max() < 1e-10
+    assert np.abs(wiggles.T @ line).max() / len(x) < 1e-10
+
+
+def test_mean_squares_are_those_of_the_columns(x64, x):
+    curve = curve_of(x)
+    np.testing.assert_allclose(curve.mean_squares, (columns(curve, x) ** 2).mean(0), atol=1e-12)
+
+
+def test_spans_the_cubic_splines_on_its_knots(x64, x, rng):
+    """Any cubic spline with these knots is a constant, the line and the wiggles."""
+    curve = curve_of(x)
+    ends = curve.knots
+    fine = np.linspace(ends[0], ends[-1], 2001)
+    knots = np.concatenate([[ends[0]] * 4, ends[1:-1], [ends[-1]] * 4])
+    some = make_lsq_spline(fine, rng.normal(size=fine.size), knots, k=3)(fine)
+    basis = np.column_stack([np.ones_like(fine), columns(curve, fine)])
+    left = some - basis @ np.linalg.lstsq(basis, some, rcond=None)[0]
+    assert np.abs(left).max() < 1e-6 * np.abs(some).max()
+    assert basis.shape[1] == len(ends) + 2
+
+
+def test_goes_on_straight_beyond_the_outermost_knots(x64, x):
+    curve = curve_of(x)
+    for end, out in ((curve.knots[0], -1.0), (curve.knots[-1], 1.0)):
+        at = columns(curve, end + out * np.array([0.0, 1.0, 2.0, 50.0]))
+        np.testing.assert_allclose(at[2] - at[0], 2 * (at[1] - at[0]), atol=1e-9)
+        np.testing.assert_allclose(at[3] - at[0], 50 * (at[1] - at[0]), atol=1e-7)
+
+
+def test_curve_and_slope_are_continuous(x64, x):
+    curve = curve_of(x)
+    slope = jax.vmap(jax.jacfwd(curve.columns))
+    for knot in curve.knots:
+        beside = jnp.array([knot - 1e-9, knot + 1e-9])
+        value = columns(curve, beside)
+        np.testing.assert_allclose(value[0], value[1], atol=1e-6)
+        np.testing.assert_allclose(*np.asarray(slope(beside)), atol=1e-4)
+
+
+def test_float32_agrees_with_float64(x64, x):
+    curve = curve_of(x)
+    short = np.asarray(curve.columns(jnp.asarray(x, jnp.float32)), float)
+    assert np.abs(short - columns(curve, x)).max() < 1e-3
+
+
+def test_a_binary_feature_gets_a_line_alone():
+    curve = curve_of(np.array([0.0, 1.0, 1.0, 0.0, 1.0]))
+    assert curve.n_wiggles == 0
+    assert columns(curve, np.array([0.0, 1.0])).shape == (2, 1)
+
+
+def test_a_constant_feature_gets_none():
+    assert curve_of(np.full(5, 3.0)) is None
+
+
+def test_few_places_of_knots_are_enough():
+    assert len(curve_of(np.repeat(np.arange(4.0), 50)).knots) <= KNOTS
