@@ -4,6 +4,11 @@ import jax
 import numpy as np
 import pytest
 
+from edgebelief.data import GraphDataset, RandomGeometric
+from edgebelief.infer import EdgeModel, Exact
+from edgebelief.networks import DPG
+from edgebelief.readouts import Additive
+
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 
 
@@ -25,3 +30,21 @@ def shared_data():
 @pytest.fixture
 def rng():
     return np.random.default_rng(20261115)
+
+
+@pytest.fixture(scope="session")
+def additive():
+    """An additive posterior and its data, with a category that tells a good deal."""
+    drawn = GraphDataset.sample(0, RandomGeometric(0.4), n_graphs=6, n_nodes=8, n_signals=100)
+    rng = np.random.default_rng(0)
+    roads = []
+    for record in drawn:
+        there = np.where(rng.uniform(size=record.a.size) < 0.1, 1 - record.a, record.a) > 0
+        kind = np.where(there, rng.integers(0, 2, record.a.size), 2)
+        roads.append({"road": np.array(["lane", "motorway", "none"])[kind]})
+    data = GraphDataset(
+        [record.e for record in drawn], [record.a for record in drawn], n_signals=100,
+        covariates=roads,
+    )  # fmt: skip
+    model = EdgeModel(DPG(depth=20), Additive(features=("z", "rank sum", "distance")))
+    return Exact(n_draws=200).run(0, model, data), data

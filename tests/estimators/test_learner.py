@@ -28,6 +28,7 @@ from edgebelief.data import (
     transformed,
 )
 from edgebelief.estimators import GraphLearner
+from edgebelief.estimators.settings import engine_of
 from edgebelief.infer import MAP, NUTS, VI, Exact, InferenceWarning, Prior, lognormal
 from edgebelief.networks import DPG, PDS
 from problems import readable
@@ -103,6 +104,7 @@ def test_params_round_trip_and_clone():
         "network": DPG(depth=3),
         "prior": prior,
         "depth": None,
+        "readout": "additive",
         "metric": "correlation",
         "scale": "median",
         "missing": "pairwise",
@@ -151,7 +153,7 @@ def test_fit_returns_self_and_changes_neither_arguments_nor_settings(train):
     assert learner.get_params() == settings
     assert learner.prior == {"density": (0.1, 0.9)}
     learned = set(vars(learner)) - set(settings)
-    assert learned == {"posterior_", "model_", "scale_", "seed_"}
+    assert learned == {"posterior_", "model_", "scale_", "seed_", "comparison_"}
     for array, old in zip((X, A, weights), before, strict=True):
         np.testing.assert_array_equal(array, old)
 
@@ -172,6 +174,8 @@ CALLS = {
     "sample_graphs": lambda learner, X, A: learner.sample_graphs(X),
     "propagate": lambda learner, X, A: learner.propagate(X, nx.density),
     "to_networkx": lambda learner, X, A: learner.to_networkx(X),
+    "explain": lambda learner, X, A: learner.explain(X, "0", "1"),
+    "terms": lambda learner, X, A: learner.terms(),
     "score": lambda learner, X, A: learner.score(X, A),
     "calibration_report": lambda learner, X, A: learner.calibration_report(X, A),
     "report": lambda learner, X, A: learner.report("no such folder/page.html", X),
@@ -645,10 +649,10 @@ def test_bad_settings_are_refused_by_fit(train, settings, error, message):
 
 def test_inference_by_name_or_as_an_engine(train):
     for name, engine in (("exact", Exact), ("nuts", NUTS), ("map", MAP), ("vi", VI)):
-        assert learner_of(inference=name)._engine() == engine()
+        assert engine_of(learner_of(inference=name).inference) == engine()
     own = Exact(tol=0.1)
     learner = learner_of(inference=own).fit(*train)
-    assert learner.posterior_.settings == {"tol": 0.1}
+    assert learner.posterior_.settings == {"tol": 0.1, "n_draws": 4000}
     assert learner.posterior_.engine == "Exact"
     assert learner_of().fit(*train).posterior_.engine == "Exact"
 

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from edgebelief.belief import EdgeBelief
+from edgebelief.belief import EdgeBelief, TermCurve, term_curves
 from edgebelief.belief.checks import PredictiveCheck
 from edgebelief.belief.elicit import elicit_prior, theta_sweep
 from edgebelief.data import ErdosRenyi, GraphDataset
 from edgebelief.infer import EdgeModel, Fingerprint, Posterior, Verdict
+from edgebelief.infer.prepare import prepared
 from edgebelief.networks import DPG
 from edgebelief.plots import (
     CheckDisplay,
@@ -21,8 +22,10 @@ from edgebelief.plots import (
     PairDisplay,
     ReliabilityDisplay,
     SweepDisplay,
+    TermsDisplay,
     TraceDisplay,
 )
+from edgebelief.readouts import Additive
 
 
 @pytest.fixture(autouse=True)
@@ -232,6 +235,74 @@ def test_marginals_are_the_posterior_s_and_the_prior_s(record):
         by_scipy = stats.lognorm(marginal.log_sd, scale=marginal.median).pdf(before[:, 0])
         np.testing.assert_allclose(before[:, 1], by_scipy, rtol=1e-4)
         assert display.densities[name].mean == pytest.approx(params[name].mean())
+
+
+@pytest.fixture(scope="module")
+def additive():
+    """A posterior with curves, by hand: scales and coefficients from the prior."""
+    drawn = GraphDataset.sample(0, ErdosRenyi(0.4), 2, 8, n_signals=50)
+    kinds = [{"kind": np.array(["a", "b", "c"])[np.arange(28) % 3]} for _ in drawn]
+    data = GraphDataset([r.e for r in drawn], [r.a for r in drawn], covariates=kinds)
+    model = EdgeModel(DPG(depth=5), Additive(features=("distance", "rank sum")))
+    model = prepared(model, data)
+    params = model.prior.sample(jax.random.key(0), 300, model.sizes)
+    params = {name: np.asarray(value, float) for name, value in params.items()}
+    return Posterior(
+        model, params, np.full(300, 1 / 300), "by hand", {}, Fingerprint.of(data), Verdict()
+    )
+
+
+def test_terms_are_drawn_with_their_bands(additive):
+    curves = term_curves(additive)
+    axes = TermsDisplay.of(additive).plot()
+    rendered(axes)
+    assert {one.name for one in curves} == {"distance", "rank sum", "kind"}
+    for axis, one in zip(axes, curves, strict=True):
+        zero, mean, *_ = drawn(axis)
+        assert zero[:, 1].tolist() == [0, 0]
+        np.testing.assert_allclose(mean, np.stack([one.x, one.mean], -1))
+        band = np.concatenate([path.vertices for c in axis.collections for path in c.get_paths()])
+        assert band[:, 1].min() == pytest.approx(one.low.min())
+        assert band[:, 1].max() == pytest.approx(one.high.max())
+        assert axis.get_title(loc="left").startswith(f"{one.name}: {one.size:.2g}")
+        assert axis.get_ylim() == axes[0].get_ylim()
+    levels = next(axis for axis in axes if axis.get_xlabel() == "kind")
+    assert [label.get_text() for label in levels.get_xticklabels()] == ["a", "b", "c"]
+
+
+def test_terms_that_do_not_matter_are_pale_and_said_to_be():
+    x, flat = np.linspace(0, 1, 5), np.zeros(5)
+    rises = TermCurve("z", x, x + 1, x + 0.5, x + 2, 1.5)
+    names = ("$\\href{x}$", "W" * 50)  # neither mathematics nor wider than the axis
+    idle = TermCurve("$\\frac$" * 9, x[:2], flat[:2], flat[:2] - 1, flat[:2] + 1, 0.01, names)
+    needed, pale = axes = TermsDisplay([rises, idle]).plot()
+    rendered(axes)
+    assert needed.get_title(loc="left") == "z: 1.5"
+    assert pale.get_title(loc="left").endswith(": 0.01, not needed")
+    assert needed.lines[1].get_color() != pale.lines[1].get_color()
+    assert "threshold" in needed.get_xlabel()
+    assert max(len(label.get_text()) for label in pale.get_xticklabels()) <= 12
+    (only,) = TermsDisplay([rises, idle]).plot(most=1)
+    assert only.get_title(loc="left") == "z: 1.5"
+    with pytest.raises(ValueError, match="no curve to draw"):
+        TermsDisplay([]).plot()
+
+
+def test_terms_of_many_levels_name_some():
+    n = 100
+    curve = TermCurve(
+        "town", np.arange(n), *np.zeros((3, n)), 0.0, tuple(f"t{k}" for k in range(n))
+    )
+    (axis,) = TermsDisplay([curve]).plot()
+    rendered(axis)
+    assert len(axis.get_xticklabels()) <= 12
+    five = TermsDisplay([curve] * 5).plot()
+    assert five.size == 5
+    assert len(five[0].figure.axes) == 5  # three and two: no empty one
+
+
+def test_marginals_leave_vectors_out(additive):
+    assert list(MarginalsDisplay.of(additive).densities) == ["theta", "delta", "b"]
 
 
 def test_trace_lines_are_the_chains_in_order(tree):

@@ -135,5 +135,5 @@ def test_unknown_features_and_unprepared_readouts_are_refused(data):
 
 def test_missing_covariates_are_named(data):
     (stack,) = data.stacks()
-    with pytest.raises(ValueError, match="no covariates \\['age'\\]"):
+    with pytest.raises(ValueError, match="no covariate \\['age'\\]"):
         Additive(covariates=("age",)).pairs(stack)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import make_lsq_spline
 
-from edgebelief.readouts.curves import KNOTS, curve_of
+from edgebelief.readouts.curves import KNOTS, curve_of, levels_of
 
 
 @pytest.fixture(params=["gamma", "normal", "with ties"])
@@ -28,9 +28,20 @@ def test_line_and_wiggle_have_mean_square_one_and_nothing_in_common(x64, x):
     assert np.abs(wiggles.T @ line).max() / len(x) < 1e-10
 
 
-def test_mean_squares_are_those_of_the_columns(x64, x):
+def test_gram_is_that_of_the_columns(x64, x):
     curve = curve_of(x)
-    np.testing.assert_allclose(curve.mean_squares, (columns(curve, x) ** 2).mean(0), atol=1e-12)
+    own = columns(curve, x)
+    np.testing.assert_allclose(curve.gram, own.T @ own / len(x), atol=1e-12)
+
+
+def test_levels_are_centred_and_of_mean_square_one(x64, rng):
+    x = rng.integers(0, 3, 200).astype(float)
+    levels = levels_of(x, ("a", "b", "c"))
+    own = columns(levels, x)
+    np.testing.assert_allclose(own.mean(0), 0, atol=1e-12)
+    np.testing.assert_allclose((own**2).sum(1).mean(), 1)
+    np.testing.assert_allclose(levels.gram, own.T @ own / len(x), atol=1e-12)
+    assert levels_of(np.zeros(5), ("a", "b")) is None
 
 
 def test_spans_the_cubic_splines_on_its_knots(x64, x, rng):

@@ -2,16 +2,20 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 
-from edgebelief.belief import EdgeBelief, Predictions
+from edgebelief.belief import EdgeBelief, Predictions, TermCurve
 from edgebelief.data import GraphDataset
 from edgebelief.infer import EdgeModel, Fingerprint, Posterior, Verdict
 from edgebelief.networks import DPG
 from edgebelief.report import Report
+from edgebelief.report.reasons import Part, Reasons
+from edgebelief.report.summary import Summary
 
+ROADS = ("lane", "motorway", "none")
 PARAMS = {"theta": 0.2, "delta": 30.0, "b": 3.0}
 
 
@@ -39,7 +43,7 @@ def believed(data, means, epistemic=0.02):
 
 
 def random_report(n_nodes, *, labels="all", names=None, seed=0, n_draws=40, **more):
-    """A report on random distances and belief: no network is run, no check made."""
+    """A report on random distances and belief: no network is run, nothing checked or explained."""
     rng = np.random.default_rng(seed)
     e, a, means = [], [], []
     for n in n_nodes:
@@ -53,8 +57,40 @@ def random_report(n_nodes, *, labels="all", names=None, seed=0, n_draws=40, **mo
     posterior = posterior_of(
         data, n_draws=n_draws, verdict=more.pop("verdict", None), fitted=more.pop("fitted", None)
     )
-    more = {"check_draws": 0, **more}
+    more = {"check_draws": 0, "reason_draws": 0, **more}
     return Report.of(posterior, data, predictions=believed(data, means), **more)
+
+
+def curve(name, height, levels=()):
+    """A term that is as high everywhere, with a band of 0.4 either way."""
+    n = len(levels) or 5
+    mean = np.full(n, float(height))
+    return TermCurve(
+        name, np.arange(float(n)), mean, mean - 0.4, mean + 0.4, abs(height), tuple(levels)
+    )
+
+
+def reasoned(parts):
+    """Reasons with these parts: (name, contribution), or (name, contribution, value)."""
+    listed = tuple(
+        Part(name, *(value or ("",)), x, x - 1, x + 1, share=0.5) for name, x, *value in parts
+    )
+    total = sum(part.contribution for part in listed)
+    return Reasons(total, total - 1, total + 1, listed, 0, 0.0)
+
+
+def explained(report, names, levels):
+    """The report with terms and reasons whose names are these."""
+    terms = [curve(name, k % 3 - 1.0) for k, name in enumerate(names)]
+    terms.insert(0, curve(names[-1], 1.0, levels))
+    listed = Summary.of(report.predictions)
+    pairs = {(pair.graph, pair.edge) for pair in listed.firmest + listed.weakest}
+    spread = [(name, (-1.0) ** k, levels[k % len(levels)]) for k, name in enumerate(names)]
+    found = {
+        pair: reasoned([("weight", 0.5), *(spread[k % len(names) :] + spread)[:4]])
+        for k, pair in enumerate(sorted(pairs))
+    }
+    return replace(report, terms=tuple(terms), reasons=found)
 
 
 class Page(HTMLParser):

@@ -5,10 +5,11 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from reports import random_report
+from reports import explained, random_report
 
 from edgebelief.data import ErdosRenyi, GraphDataset
 from edgebelief.infer import Finding, Verdict
+from edgebelief.report import Report
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
@@ -307,6 +308,80 @@ def test_colours_follow_the_system_while_open(opened):
         log.check()
 
 
+TERMS = """() => Array.from(document.querySelectorAll("[data-term]")).map((plot) => ({
+    range: plot.layout.yaxis.range, mean: plot.data.at(-1).y, lines: plot.data.length,
+    title: plot.layout.xaxis.title.text, ink: plot.layout.font.color,
+    color: (plot.data.at(-1).line || plot.data.at(-1).marker).color,
+    error: plot.data.at(-1).error_y ? plot.data.at(-1).error_y.array.length : 0 }))"""
+
+
+def test_terms_are_drawn_on_one_scale(opened, additive):
+    report = Report.of(*additive, check_draws=0)
+    with opened(report) as (page, log):
+        found = page.evaluate(TERMS)
+        assert [one["title"] for one in found] == [curve.name for curve in report.terms]
+        for one, curve in zip(found, report.terms, strict=True):
+            assert one["range"] == found[0]["range"]
+            assert one["range"][0] < curve.low.min()
+            assert one["range"][1] > curve.high.max()
+            np.testing.assert_allclose(one["mean"], curve.mean, rtol=1e-3, atol=1e-4)
+            assert (one["lines"], one["error"]) == ((1, 3) if curve.levels else (3, 0))
+        page.emulate_media(color_scheme="dark")
+        settle(page)
+        assert {one["ink"] for one in page.evaluate(TERMS)}.isdisjoint({found[0]["ink"]})
+        log.check()
+
+
+def test_hover_over_a_term_tells_what_it_adds(opened, additive):
+    report = Report.of(*additive, check_draws=0)
+    k = [curve.name for curve in report.terms].index("road")
+    with opened(report) as (page, log):
+        show(page, f'[data-term="{k}"]')
+        at = page.evaluate(
+            """(k) => {
+                const plot = document.querySelector(`[data-term="${k}"]`);
+                const box = plot.getBoundingClientRect(), { xaxis, yaxis } = plot._fullLayout;
+                return [box.left + xaxis._offset + xaxis.d2p(1),
+                        box.top + yaxis._offset + yaxis.d2p(plot.data[0].y[1])];
+            }""",
+            k,
+        )
+        page.mouse.move(*at)
+        settle(page)
+        said = page.inner_text("#tip").split()
+        assert said[:5] == ["term", "road", "value", "motorway", "adds"]
+        mean = report.terms[k].mean[1]
+        assert float(said[5].replace("\u2212", "-")) == pytest.approx(mean, abs=0.006)
+        page.mouse.move(2, 2)
+        settle(page)
+        assert page.locator("#tip").is_hidden()
+        log.check()
+
+
+@pytest.mark.parametrize("width", [1280, 420])
+def test_rows_open_with_the_keyboard_to_tell_why(opened, additive, width):
+    report = Report.of(*additive, check_draws=0)
+    with opened(report, width=width) as (page, log):
+        first = page.locator(".why details").first
+        assert first.locator("table").is_hidden()
+        first.locator("summary").focus()
+        page.keyboard.press("Enter")
+        assert first.locator("table").is_visible()
+        rows = first.locator("tbody tr")
+        assert rows.count() == 7  # weight, baseline, four terms and their sum
+        assert rows.last.inner_text().startswith("log odds")
+        box = first.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+        # However far the table is scrolled.
+        page.evaluate("() => { document.querySelector('#pairs .scroll').scrollLeft = 500; }")
+        settle(page)
+        assert 0 <= first.bounding_box()["x"] < 0.2 * width
+        page.keyboard.press("Enter")
+        assert first.locator("table").is_hidden()
+        log.check()
+
+
 def test_zooming_one_matrix_zooms_all(opened):
     with opened(random_report([12])) as (page, log):
         start, end = cell_of(page, "mean", 2, 2), cell_of(page, "mean", 6, 6)
@@ -331,9 +406,12 @@ def test_nothing_sticks_out(opened, width, kind):
         title="T" * 200, assumptions=["A" * 300], settings={"s" * 60: "v" * 400},
         verdict=Verdict({"f" * 80: 1.0}, (Finding("n" * 90, 1.0, "m" * 300),)),
     )  # fmt: skip
+    terms = long[0] if kind == "long" else ["age", "kind"]
+    report = explained(report, terms, terms)
     with opened(report, width=width) as (page, log):
         assert page.evaluate(OVERFLOW) <= 0
-        page.locator("summary").first.click()
+        for summary in page.locator("summary").all():
+            summary.click()
         page.mouse.move(*cell_of(page, "mean", 1, 3))
         settle(page)
         assert page.evaluate(OVERFLOW) <= 0
@@ -342,6 +420,9 @@ def test_nothing_sticks_out(opened, width, kind):
             .filter((one) => one.getBoundingClientRect().right > window.innerWidth + 1)
             .map((one) => one.outerHTML.slice(0, 80))""")
         assert outside == []
+        whys = """() => Array.from(document.querySelectorAll(".why details, .why details *"))
+            .map((one) => one.getBoundingClientRect().right)"""
+        assert max(page.evaluate(whys)) <= width
         tip = page.locator("#tip").bounding_box()
         assert tip["x"] >= 0
         assert tip["x"] + tip["width"] <= width
@@ -392,10 +473,11 @@ def test_names_execute_nothing_and_make_nothing(opened, scheme):
 
     def made(names, text):
         finding = Finding(text, 1.0, text)
-        return random_report(
+        report = random_report(
             [60, 60], labels="some", names=[names, names[::-1]], title=text, assumptions=[text],
             settings={text: text}, recipe=text, verdict=Verdict({text: 1.0}, (finding,)),
         )  # fmt: skip
+        return explained(report, names, names)
 
     census = """() => { const found = {};
         for (const one of document.querySelectorAll("*")) {
@@ -424,6 +506,14 @@ def test_names_execute_nothing_and_make_nothing(opened, scheme):
         assert set(map(visible, ticks)) <= {visible(shortened(name, 9)) for name in clear}
         assert len(ticks) > 10
 
+        titles = page.locator("[data-term] .xtitle").all_text_contents()
+        assert len(titles) == 24
+        for title, name in zip(titles[1:], clear, strict=False):
+            assert visible(title) == visible(shortened(name, 30)), name
+        levels = page.locator('[data-term="0"] .xtick text').all_text_contents()
+        assert set(map(visible, levels)) <= {visible(shortened(name, 10)) for name in clear}
+        assert len(levels) > 3
+
         # Every name in both tooltips, the pair's reading, by mouse and by keys.
         for k in range(60):
             page.mouse.move(*cell_of(page, "mean", k, (k + 1) % 60))
@@ -438,6 +528,21 @@ def test_names_execute_nothing_and_make_nothing(opened, scheme):
         settle(page)
         assert page.evaluate(census) == expected
 
+        # What raised and lowered the edges, and the terms in numbers.
+        for summary in page.locator("summary").all():
+            summary.click()
+        said = page.locator(".reasons bdi").all_text_contents()
+        assert set(said) <= {*clear, "weight", ""}
+        assert len(set(said)) > 20
+        said = page.locator("#terms tbody th bdi").all_text_contents()
+        assert said == [clear[-1], *clear]
+        for plot in page.locator("[data-term]").all()[:6]:
+            plot.hover()
+            settle(page)
+            shown = page.locator("#tip bdi").all_text_contents()
+            assert set(shown) <= {*clear, *"01234"}
+            assert len(shown) == 2
+
         # Every control.
         page.select_option("#graph-choice", "1")
         for value in ("epistemic", "label", "belief"):
@@ -447,7 +552,6 @@ def test_names_execute_nothing_and_make_nothing(opened, scheme):
             settle(page)
         page.uncheck("#show-names")
         page.check("#show-names")
-        page.locator("summary").first.click()
         page.click("#copy")
         page.locator("#matrix-grid").focus()
         for key in ("ArrowDown", "ArrowRight", "ArrowUp", "ArrowLeft"):

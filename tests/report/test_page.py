@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reports import PARAMS, Page, believed, ids, posterior_of, random_report
+from reports import PARAMS, Page, believed, explained, ids, posterior_of, random_report
 
 from edgebelief import metrics, report
 from edgebelief.belief import prior_predictive
@@ -137,16 +137,22 @@ def _place(n, i, j):
 
 
 def test_names_change_words_and_nothing_else():
-    plain = [[f"n{k}" for k in range(len(HOSTILE))]]
+    plain = [f"n{k}" for k in range(len(HOSTILE))]
     tame, wild = (
-        Page(random_report([len(HOSTILE)], names=[names], **_texts(text)).html())
-        for names, text in ((plain[0], "plain"), (list(HOSTILE), HOSTILE[1]))
+        Page(
+            explained(
+                random_report([len(HOSTILE)], names=[names], **_texts(text)), names, names
+            ).html()
+        )
+        for names, text in ((plain, "plain"), (list(HOSTILE), HOSTILE[1]))
     )
     assert wild.tags == tame.tags
     assert [(tag, set(attrs)) for tag, attrs in wild.elements] == [
         (tag, set(attrs)) for tag, attrs in tame.elements
     ]
     assert wild.data["graphs"][0]["names"] == [clean(name) for name in HOSTILE]
+    assert wild.data["terms"][0]["levels"] == [clean(name) for name in HOSTILE]
+    assert [term["name"] for term in wild.data["terms"]][1:] == [clean(name) for name in HOSTILE]
     assert {"<script>alert(1)</script>", "=cmd()"} <= {word.strip() for word in wild.words}
 
 
@@ -352,7 +358,7 @@ def test_checks_are_the_prior_and_posterior_predictive():
 def _first_key(key):
     from edgebelief.data.randomness import split
 
-    return split(key, 2)[0]
+    return split(key, 4)[0]
 
 
 def test_same_report_same_page():
@@ -377,7 +383,7 @@ def test_what_does_not_fit_is_refused():
 
 
 def test_structure_for_those_who_do_not_see_it():
-    page = Page(random_report([5, 4]).html())
+    page = Page(explained(random_report([5, 4]), ["age", "rank sum"], ["yes", "no"]).html())
     assert dict(page.elements[0][1])["lang"] == "en"
     for tag in ("header", "nav", "main", "footer", "h1"):
         assert page.tags[tag] == 1

@@ -2,9 +2,10 @@
 
 from .calibration import CalibrationReport
 from .checks import PredictiveCheck, posterior_predictive, prior_predictive
+from .compare import LeftOut, compare, leave_one_out
 from .decide import decide
 from .elicit import Elicited, ThetaSweep, elicit_prior, theta_sweep
-from .explain import TermCurve, explain, term_curves, term_table
+from .explain import TermCurve, explain, explain_edges, term_curves, term_table
 from .likeness import BeliefWarning
 from .predict import EdgeBelief, Predictions, intervals, predict, sample_graphs
 from .propagate import propagate, to_networkx
@@ -14,14 +15,18 @@ __all__ = [
     "CalibrationReport",
     "EdgeBelief",
     "Elicited",
+    "LeftOut",
     "PredictiveCheck",
     "Predictions",
     "TermCurve",
     "ThetaSweep",
+    "compare",
     "decide",
     "elicit_prior",
     "explain",
+    "explain_edges",
     "intervals",
+    "leave_one_out",
     "posterior_predictive",
     "predict",
     "prior_predictive",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -9,13 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 from jax import lax
-from jaxtyping import Float
+from jaxtyping import Array, Float
 from scipy.special import expit
 
 from ..data.randomness import Key
 from ..infer.model import EdgeModel
 from ..infer.posterior import Posterior
 from ..readouts import Additive
+from ..readouts.curves import Levels
 from .predict import _given, as_dataset
 
 # Draws behind means and bands, and the share of them that a band holds.
@@ -64,27 +66,74 @@ def explain(
         raise ValueError(f"{source!r} is one node; an edge joins two.")
     rows, cols = record.support.endpoints
     edge = int(np.flatnonzero((rows == min(places)) & (cols == max(places)))[0])
-    (stack,) = data[graph : graph + 1].stacks()
+    return explain_edges(key, posterior, data, [edge], graph)[0]
+
+
+def explain_edges(
+    key: Key | int,
+    posterior: Posterior,
+    data: Any,
+    edges: Sequence[int],
+    graph: int = 0,
+    n: int = DRAWS,
+) -> list[pd.DataFrame]:
+    """What raises and what lowers belief in some edges of one graph; the network runs `n` times.
+
+    Parameters
+    ----------
+    key : JAX key or int
+        Of the draws behind the intervals.
+    posterior : Posterior
+    data : GraphDataset or array_like
+        As for `predict`.
+    edges : sequence of int
+        Their places among the graph's pairs.
+    graph : int
+        In which graph, where there are several.
+    n : int
+        Draws.
+
+    Returns
+    -------
+    list of DataFrame
+        For each edge, as of `explain`.
+
+    Examples
+    --------
+    >>> from edgebelief.belief import explain_edges
+    >>> from edgebelief.data import ErdosRenyi, GraphDataset
+    >>> from edgebelief.infer import EdgeModel, Exact
+    >>> from edgebelief.networks import DPG
+    >>> data = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=5, n_nodes=8, n_signals=100)
+    >>> posterior = Exact().run(0, EdgeModel(DPG(depth=50)), data)
+    >>> first, second = explain_edges(0, posterior, data, [3, 7])
+    >>> first["part"].tolist()
+    ['weight', 'baseline', 'logit']
+    """
+    (stack,) = as_dataset(data)[graph : graph + 1].stacks()
     given = _given(posterior.model, stack, 0)
-    draws = {k: jnp.asarray(v) for k, v in posterior.draws(key, DRAWS).items()}
-    parts, values = _parts_of(posterior.model, draws, given, stack.support, edge)
-    table = {name: np.asarray(parts[name], float) for name in _order(posterior.model)}
-    table["logit"] = np.sum(list(table.values()), axis=0)
-    tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-    frame = pd.DataFrame(
-        [
+    draws = {k: jnp.asarray(v) for k, v in posterior.draws(key, n).items()}
+    places = jnp.asarray(edges, int)
+    parts, values = _parts_of(posterior.model, draws, given, stack.support, places)
+    order = _order(posterior.model)
+    each = np.stack([np.asarray(parts[name], float) for name in order])  # (parts, draws, edges)
+    each = np.concatenate([each, each.sum(0, keepdims=True)])
+    means = [np.asarray(values[name], float).mean(0) if name in values else None for name in order]
+    low, high = np.quantile(each, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=1)
+    tables = []
+    for k in range(len(edges)):
+        table = pd.DataFrame(
             {
-                "part": name,
-                "value": float(np.mean(values[name])) if name in values else np.nan,
-                "contribution": part.mean(),
-                "low": np.quantile(part, tails[0]),
-                "high": np.quantile(part, tails[1]),
+                "part": [*order, "logit"],
+                "value": [*(np.nan if mean is None else mean[k] for mean in means), np.nan],
+                "contribution": each[:, :, k].mean(1),
+                "low": low[:, k],
+                "high": high[:, k],
             }
-            for name, part in table.items()
-        ]
-    )
-    frame.attrs["probability"] = float(expit(table["logit"]).mean())
-    return frame
+        )
+        table.attrs["probability"] = float(expit(each[-1, :, k]).mean())
+        tables.append(table)
+    return tables
 
 
 def _order(model: EdgeModel) -> list[str]:
@@ -101,7 +150,7 @@ def _place(names: tuple[str, ...], name: str) -> int:
 
 
 @eqx.filter_jit
-def _parts_of(model: EdgeModel, draws: Any, given: Any, support: Any, edge: int) -> Any:
+def _parts_of(model: EdgeModel, draws: Any, given: Any, support: Any, edges: Array) -> Any:
     def one(params: Any) -> Any:
         of_network, of_readout = model.network.params_type, model.readout.params_type
         output = model.network(
@@ -109,11 +158,11 @@ def _parts_of(model: EdgeModel, draws: Any, given: Any, support: Any, edge: int)
         )
         readout = of_readout(*(params[n] for n in of_readout._fields))
         reduced = model.readout.reduce(output, support, given[1])
-        parts = {k: v[edge] for k, v in model.readout.parts(readout, reduced).items()}
+        parts = {k: v[edges] for k, v in model.readout.parts(readout, reduced).items()}
         inputs = {}
         if isinstance(model.readout, Additive):
             found = model.readout.inputs(output, support, given[1])
-            inputs = {k: v[edge] for k, v in found.items()}
+            inputs = {k: v[edges] for k, v in found.items()}
         return parts, inputs
 
     return lax.map(one, draws)
@@ -130,6 +179,8 @@ class TermCurve(NamedTuple):
     high: Float[np.ndarray, " points"]
     size: float
     """How much the term moves the logit: its root mean square over the pairs fitted."""
+    levels: tuple[str, ...] = ()
+    """What the points are called, of a category."""
 
     @property
     def matters(self) -> bool:
@@ -137,7 +188,7 @@ class TermCurve(NamedTuple):
         return bool(((self.low > 0) | (self.high < 0)).any())
 
 
-def term_curves(posterior: Posterior, key: Key | int = 0, n_points: int = 101) -> list[TermCurve]:
+def term_curves(posterior: Posterior, key: Key | int = 0) -> list[TermCurve]:
     """The curves of an additive readout, the largest first.
 
     Examples
@@ -158,21 +209,35 @@ def term_curves(posterior: Posterior, key: Key | int = 0, n_points: int = 101) -
         raise TypeError(f"{type(readout).__name__} has no curves; Additive has.")
     draws = posterior.draws(key, 4 * DRAWS)
     coefficients = draws["scales"][:, readout.groups] * draws["curves"]
-    found, first = [], 0
+    found, places = [], readout.places
     for term in readout.terms:
-        last = first + 1 + term.curve.n_wiggles
-        some = coefficients[:, first:last]
-        x = np.linspace(term.curve.knots[0], term.curve.knots[-1], n_points)
+        some, x = coefficients[:, places[term.name]], term.curve.points
         f = some @ np.asarray(term.curve.columns(jnp.asarray(x)), float).T
         low, high = np.quantile(f, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-        size = float(np.sqrt((some**2 * term.curve.mean_squares).sum(1).mean()))
-        found.append(TermCurve(term.name, x, f.mean(0), low, high, size))
-        first = last
+        squares = np.einsum("di,ij,dj->d", some, term.curve.gram, some)
+        size = float(np.sqrt(max(squares.mean(), 0.0)))
+        levels = term.curve.names if isinstance(term.curve, Levels) else ()
+        found.append(TermCurve(term.name, x, f.mean(0), low, high, size, levels))
     return sorted(found, key=lambda curve: -curve.size)
 
 
 def term_table(posterior: Posterior, key: Key | int = 0) -> pd.DataFrame:
-    """The terms of an additive readout: how much each moves the logit, and whether it is needed."""
+    """The terms of an additive readout: how much each moves the logit, and whether it is needed.
+
+    A term is needed if the band of its curve leaves zero out anywhere.
+
+    Examples
+    --------
+    >>> from edgebelief.belief import term_table
+    >>> from edgebelief.data import GraphDataset, RandomGeometric
+    >>> from edgebelief.infer import EdgeModel, Exact
+    >>> from edgebelief.networks import DPG
+    >>> from edgebelief.readouts import Additive
+    >>> data = GraphDataset.sample(0, RandomGeometric(0.4), n_graphs=5, n_nodes=10)
+    >>> model = EdgeModel(DPG(depth=50), Additive(features=("z", "rank sum")))
+    >>> term_table(Exact().run(0, model, data)).columns.tolist()
+    ['term', 'size', 'needed']
+    """
     curves = term_curves(posterior, key)
     return pd.DataFrame(
         {

@@ -185,6 +185,8 @@ def fit(
     missing: o.Missing = "error",
     nodes: o.Nodes = None,
     transpose: o.Transpose = False,
+    covariates: o.Covariates = None,
+    readout: o.Readout = "affine",
     prior: o.Prior = "altered",
     density: o.Density = None,
     depth: o.Depth = 200,
@@ -207,8 +209,8 @@ def fit(
 ) -> None:
     """Learn from graphs whose edges are known how to believe in the edges of others.
 
-    Writes a model file (.eb) for `predict`, `score`, `check` and `report`. An npz data set brings
-    its own labels.
+    Writes a model file (.eb) for `predict`, `score`, `check`, `explain` and `report`. An npz data
+    set brings its own labels and covariates.
     """
     with session(json) as this:
         from .commands import fitted, scale_from
@@ -219,13 +221,14 @@ def fit(
             "metric": metric,
             "transform": transform,
             "missing": missing,
+            "readout": readout,
             "prior": prior_from(prior, density),
             "depth": depth,
             "scale": scale_from(scale),
             "inference": inference,
             "random_state": seed,
         }
-        given = Given(data, nodes, transpose, labels or [], groups)
+        given = Given(data, nodes, transpose, labels or [], groups, covariates or [])
         fitted(this, given, settings, out, force)
 
 
@@ -236,6 +239,7 @@ def predict(
     out: o.Out,
     nodes: o.Nodes = None,
     transpose: o.Transpose = False,
+    covariates: o.Covariates = None,
     level: Annotated[
         float,
         typer.Option(
@@ -262,7 +266,7 @@ def predict(
         from .inputs import Given
 
         rule = {"threshold": threshold, "cost": cost, "fdr": fdr, "top_k": top_k}
-        given = Given(data, nodes, transpose)
+        given = Given(data, nodes, transpose, covariates=covariates or [])
         predicted(this, model, given, out, level, rule, all_pairs, force)
 
 
@@ -288,6 +292,8 @@ def check(
     missing: o.Missing = "error",
     nodes: o.Nodes = None,
     transpose: o.Transpose = False,
+    covariates: o.Covariates = None,
+    readout: o.Readout = "affine",
     out: o.OptionalOut = None,
     seed: o.Seed = 0,
     force: o.Force = False,
@@ -302,9 +308,15 @@ def check(
         from .inputs import Given
         from .priors import prior_from
 
-        settings = {"metric": metric, "transform": transform, "missing": missing, "depth": depth}
-        settings |= {"prior": prior_from(prior, density)}
-        given = Given(data, nodes, transpose, labels or [], groups)
+        settings = {
+            "metric": metric,
+            "transform": transform,
+            "missing": missing,
+            "depth": depth,
+            "readout": readout,
+            "prior": prior_from(prior, density),
+        }
+        given = Given(data, nodes, transpose, labels or [], groups, covariates or [])
         how = {"statistic": statistic, "n": draws, "key": seed}
         checked(this, model, given, settings, how, out, force)
 
@@ -317,6 +329,7 @@ def score(
     groups: o.Groups = None,
     nodes: o.Nodes = None,
     transpose: o.Transpose = False,
+    covariates: o.Covariates = None,
     json: o.Json = False,
 ) -> None:
     """How good a model's belief is on graphs whose edges are known."""
@@ -324,7 +337,49 @@ def score(
         from .commands import scored
         from .inputs import Given
 
-        scored(this, model, Given(data, nodes, transpose, labels or [], groups))
+        given = Given(data, nodes, transpose, labels or [], groups, covariates or [])
+        scored(this, model, given)
+
+
+@app.command(
+    epilog="Example: `edgebelief explain model.eb new.csv --source AAPL --target MSFT`; without "
+    "a pair, what the model has learned."
+)
+def explain(
+    model: o.Model,
+    data: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="DATA", help="Where the pair is, as for `predict`.", show_default=False
+        ),
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option(metavar="NODE", help="One end.", show_default=False)
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="NODE", help="The other end.", show_default=False)
+    ] = None,
+    graph: Annotated[
+        int, typer.Option(metavar="INT", min=0, help="In which graph, where there are several.")
+    ] = 0,
+    nodes: o.Nodes = None,
+    transpose: o.Transpose = False,
+    covariates: o.Covariates = None,
+    out: o.OptionalOut = None,
+    force: o.Force = False,
+    json: o.Json = False,
+) -> None:
+    """Why an edge is believed in: what raises and what lowers its probability.
+
+    Without a pair: the terms of an additive model, how much each moves belief, and whether the
+    labels need it; --out draws their curves (.png, .svg or .pdf), or writes the table (.csv).
+    """
+    with session(json) as this:
+        from .explained import explained
+        from .inputs import Given
+
+        given = Given(data or [], nodes, transpose, covariates=covariates or [])
+        explained(this, model, given, (source, target, graph), out, force)
 
 
 @app.command(epilog="Example: `edgebelief report model.eb new.csv --out report.html`")
@@ -336,6 +391,7 @@ def report(
     groups: o.Groups = None,
     nodes: o.Nodes = None,
     transpose: o.Transpose = False,
+    covariates: o.Covariates = None,
     title: Annotated[str, typer.Option(help="Its heading.")] = "",
     force: o.Force = False,
     json: o.Json = False,
@@ -345,7 +401,7 @@ def report(
         from .commands import reported
         from .inputs import Given
 
-        given = Given(data, nodes, transpose, labels or [], groups)
+        given = Given(data, nodes, transpose, labels or [], groups, covariates or [])
         reported(this, model, given, out, title, force)
 
 

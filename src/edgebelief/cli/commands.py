@@ -11,18 +11,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import typer
 
 from ..data.dataset import GraphDataset
 from ..estimators import GraphLearner, SmoothGraph, load
 from ..infer import InferenceWarning, Verdict
+from .explained import records_of, terms_of
 from .inputs import Given, check_room
-from .outputs import EDGES, check_target, write_edge_table
+from .outputs import EDGES, PICTURES, check_target, save_picture, write_edge_table
 from .priors import prior_to_json
-from .session import VERDICT, Misused, Session, command_line
-from .words import for_a_shell
-
-PICTURES = (".png", ".svg", ".pdf")
+from .session import Misused, Session, command_line
+from .verdicts import end, say_findings, verdict_to_json
 
 
 def simulated(
@@ -172,12 +170,18 @@ def fitted(this: Session, given: Given, settings: dict[str, Any], out: Path, for
     has_bar = settings["inference"] == "nuts"
     with this.working("finding the posterior", has_bar), warnings.catch_warnings():
         warnings.simplefilter("ignore", InferenceWarning)  # the verdict is said below
-        given.blame(lambda: learner.fit(X, A))
+        more = given.known_of(X)
+        given.blame(lambda: learner.fit(X, A, **more))
     learner.save(out)
     posterior = learner.posterior_
     this.say(f"fitted to {_counted(posterior.fingerprint)} by {posterior.engine}")
     summary = posterior.summary()
     this.show(summary.reset_index(names="parameter"))
+    if learner.comparison_ is not None:
+        this.show(learner.comparison_.reset_index(names="readout"), "left-out graphs, best first")
+    terms = terms_of(learner)
+    if terms is not None:
+        this.show(terms, "terms, by how much they move the logit")
     _say_verdict(this, posterior.verdict)
     this.say(f"written to {out}")
     this.answer = {
@@ -186,6 +190,9 @@ def fitted(this: Session, given: Given, settings: dict[str, Any], out: Path, for
         "posterior": summary.to_dict("index"),
         "log_evidence": posterior.log_evidence,
         "scale": learner.scale_,
+        "readout": type(learner.model_.readout).__name__,
+        "terms": None if terms is None else terms.to_dict("records"),
+        "comparison": records_of(learner.comparison_),
         "verdict": verdict_to_json(posterior.verdict),
     }
     end(posterior.verdict)
@@ -210,14 +217,15 @@ def predicted(
     if one and (len(given.paths) > 1 or (isinstance(X, GraphDataset) and len(X) > 1)):
         raise Misused(f"{out}: GraphML holds one graph; use .csv, .parquet or .npz for several.")
     with this.working("predicting"):
-        table = given.blame(lambda: learner.edge_table(X, level=level or None, **rule))
+        more = given.known_of(X)
+        table = given.blame(lambda: learner.edge_table(X, level=level or None, **more, **rule))
     if len(given.paths) > 1:
         stems = [path.stem for path in given.paths]
         unique = len(set(stems)) == len(stems)
         names = stems if unique else [str(path) for path in given.paths]
         table["graph"] = [names[t] for t in table["graph"]]
     kept = table if all_pairs else table[table["decision"] == 1]
-    made = learner.to_networkx(X, **rule) if one else []
+    made = learner.to_networkx(X, **more, **rule) if one else []
     write_edge_table(out, kept, made if isinstance(made, list) else [made])
     n_edges = int(table["decision"].sum())
     verdict = learner.posterior_.verdict
@@ -225,7 +233,7 @@ def predicted(
     this.say(f"{n_edges} of {len(table)} pairs are decided to be edges; the most believed:")
     shown = ["graph", "source", "target", "probability", "low", "high", "epistemic"]
     this.show(believed[[name for name in shown if name in table.columns]], most=10)
-    _say_findings(this, verdict)
+    say_findings(this, verdict)
     this.say(f"written to {out}")
     this.answer = {
         "out": str(out),
@@ -248,13 +256,16 @@ def checked(
     force: bool,
 ) -> None:
     """`edgebelief check`."""
+    from ..plots import CheckDisplay
+
     if out is not None:
         read = given.read_files if model is None else [model, *given.read_files]
         check_target(out, force, PICTURES, read)
     learner = GraphLearner(**settings) if model is None else load(model)
     X, A = given.read_for(learner) if model else given.read(learner.metric, learner.missing)
     with this.working("drawing graphs"):
-        found = given.blame(lambda: learner.predictive_checks(X, A, **how))
+        more = given.known_of(X)
+        found = given.blame(lambda: learner.predictive_checks(X, A, **more, **how))
     this.answer = {
         check.source: {
             "statistic": check.statistic,
@@ -269,10 +280,10 @@ def checked(
     for check in found:
         this.say(str(check))
     if out is not None:
-        _draw_checks(out, found)
+        save_picture(out, lambda: CheckDisplay(found).plot()[0].figure)
         this.say(f"picture: {out}")
     if model is not None:
-        _say_findings(this, learner.posterior_.verdict)
+        say_findings(this, learner.posterior_.verdict)
         this.answer["verdict"] = verdict_to_json(learner.posterior_.verdict)
         end(learner.posterior_.verdict)
 
@@ -283,11 +294,12 @@ def scored(this: Session, model: Path, given: Given) -> None:
     X, A = given.read_for(learner)
     _need_labels(given, X, A, "There is nothing to score without any.")
     with this.working("predicting"):
-        found = given.blame(lambda: learner.calibration_report(X, A))
+        more = given.known_of(X)
+        found = given.blame(lambda: learner.calibration_report(X, A, **more))
     verdict = learner.posterior_.verdict
     this.answer = {**found.as_dict(), "verdict": verdict_to_json(verdict)}
     this.say(str(found))
-    _say_findings(this, verdict)
+    say_findings(this, verdict)
     end(verdict)
 
 
@@ -299,10 +311,11 @@ def reported(this: Session, model: Path, given: Given, out: Path, title: str, fo
     about: dict[str, Any] = {"title": title} if title else {}
     with this.working("writing the report"):
         recipe = shlex.join(command_line())
-        given.blame(lambda: learner.report(out, X, A, recipe=recipe, **about))
+        more = given.known_of(X)
+        given.blame(lambda: learner.report(out, X, A, recipe=recipe, **more, **about))
     verdict = learner.posterior_.verdict
     this.say(f"report: {out.resolve().as_uri()}")
-    _say_findings(this, verdict)
+    say_findings(this, verdict)
     this.answer = {"out": str(out), "verdict": verdict_to_json(verdict)}
     end(verdict)
 
@@ -338,46 +351,7 @@ def _counted(fingerprint: Any) -> str:
     return f"{fingerprint.n_labels} labels of {graphs} graph{'s' if graphs != 1 else ''}"
 
 
-def verdict_to_json(verdict: Verdict) -> dict[str, Any]:
-    """All of it, for machines."""
-    return {
-        "ok": verdict.ok,
-        "findings": [finding._asdict() for finding in verdict.findings],
-        "assumptions": list(verdict.assumptions),
-        "figures": dict(verdict.figures),
-    }
-
-
 def _say_verdict(this: Session, verdict: Verdict) -> None:
     if verdict.ok:
         this.say("verdict: nothing was found to be wrong with the fit", "green")
-    _say_findings(this, verdict)
-
-
-def _say_findings(this: Session, verdict: Verdict) -> None:
-    """What a reader of results must know of the fit behind them."""
-    for finding in verdict.findings:
-        this.say(for_a_shell(f"verdict: {finding.name}: {finding.message}"), "yellow")
-    for assumption in verdict.assumptions:
-        this.say(f"assumed: {assumption}")
-
-
-def end(verdict: Verdict) -> None:
-    """Findings are results too: they are written, and the exit code tells."""
-    if not verdict.ok:
-        raise typer.Exit(VERDICT)
-
-
-def _draw_checks(out: Path, found: Sequence[Any]) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    from ..atomic import replacing
-    from ..plots import CheckDisplay
-
-    figure = CheckDisplay(found).plot()[0].figure
-    with replacing(out) as temporary:
-        figure.savefig(temporary, dpi=140)
-    plt.close(figure)
+    say_findings(this, verdict)

@@ -10,9 +10,9 @@ import numpy as np
 from ..belief import elicit_prior
 from ..data import digits, save_dataset, write_table
 from ..estimators import GraphLearner
-from .commands import end, verdict_to_json
 from .outputs import check_target
 from .session import Session
+from .verdicts import end, verdict_to_json
 
 # Three graphs of 50 images to learn from, three to be judged on.
 TRAIN, TEST, CLASSES = 3, 3, (0, 1)

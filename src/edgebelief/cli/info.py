@@ -12,10 +12,10 @@ import pandas as pd
 
 from ..data.files import edges_to_matrix, read_matrix, read_signals
 from ..data.tables import read_table
-from .commands import verdict_to_json
 from .inputs import Given, read_graphml, read_groups
 from .priors import read_prior
 from .session import Session
+from .verdicts import verdict_to_json
 
 READABLE = (
     "a model (.eb), a data set (.npz), a table (.csv, .tsv, .txt, .parquet), a graph (.graphml) or "

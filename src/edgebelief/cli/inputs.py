@@ -15,8 +15,15 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
+from ..data.covariates import pair_covariates
 from ..data.dataset import GraphDataset
-from ..data.files import edges_to_matrix, load_dataset, read_matrix, read_signals
+from ..data.files import (
+    edges_to_matrix,
+    load_dataset,
+    read_covariates,
+    read_matrix,
+    read_signals,
+)
 from ..data.tables import read_table
 from ..edges import Complete
 from ..validate import check_labels, check_names
@@ -55,6 +62,8 @@ class Given:
     groups : Path, optional
         A table with a row per node, its name first and then its group; nodes of one group are
         joined.
+    covariates : sequence of Path
+        A table for each graph, or one for all: see `edgebelief.data.read_covariates`.
     """
 
     paths: Sequence[Path]
@@ -62,13 +71,14 @@ class Given:
     transpose: bool = False
     labels: Sequence[Path] = ()
     groups: Path | None = None
+    covariates: Sequence[Path] = ()
 
     @property
     def read_files(self) -> list[Path]:
         """Every file that is read."""
         nodes = [] if self.nodes is None else [_split_key(self.nodes)[0]]
         groups = [] if self.groups is None else [self.groups]
-        return [*self.paths, *self.labels, *groups, *nodes]
+        return [*self.paths, *self.labels, *groups, *nodes, *self.covariates]
 
     def read(self, metric: str, missing: str) -> tuple[Any, Any]:
         """What `GraphLearner` takes for X and A: tables are distances if `metric` says so."""
@@ -82,6 +92,22 @@ class Given:
         except WrongMetric as error:
             takes = "distances" if learner.metric == "precomputed" else "signals"
             raise ValueError(f"{error} The model was fitted to {takes}; give it such.") from None
+
+    def known_of(self, X: Any) -> dict[str, Any]:
+        """What else is known of the pairs of X, as an argument of the learner; or nothing."""
+        if not self.covariates:
+            return {}
+        names = names_of(X)
+        if len(self.covariates) not in (1, len(names)):
+            raise ValueError(
+                f"{self.covariates[-1]}: {_count(len(self.covariates), 'covariate file')} for "
+                f"{_count(len(names), 'graph')}: give one for each, in their order, or one for all."
+            )
+        paths = list(self.covariates) * (len(names) if len(self.covariates) == 1 else 1)
+        found = [
+            _covariates(*one, self.nodes is not None) for one in zip(paths, names, strict=True)
+        ]
+        return {"covariates": found if isinstance(X, list | GraphDataset) else found[0]}
 
     def blame(self, work: Callable[[], Any]) -> Any:
         """What `work` returns; complaints and warnings about the data say which file it was."""
@@ -408,6 +434,18 @@ def read_groups(path: Path, names: Collection[str] = ()) -> dict[str, str]:
             raise ValueError(f"{path}, row {line}: {name!r} has no group; give it one of its own.")
         found[name] = group
     return found
+
+
+def _covariates(path: Path, names: list[str], some_nodes: bool) -> dict[str, np.ndarray]:
+    """Of the pairs of one graph; of pairs whose nodes are not wanted, none."""
+    frame = read_covariates(path)
+    if some_nodes and {"source", "target"} <= set(frame.columns):
+        wanted = frame["source"].isin(names) & frame["target"].isin(names)
+        frame = frame[wanted]
+    try:
+        return pair_covariates(frame, names)
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"{path}: {error}") from None
 
 
 def _data_set(path: Path) -> GraphDataset:

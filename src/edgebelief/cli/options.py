@@ -93,6 +93,27 @@ Groups = Annotated[
         rich_help_panel=LABELS,
     ),
 ]
+Covariates = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--covariates",
+        "-c",
+        metavar="FILE",
+        help="What else is known: a table with source, target and a column for each thing known "
+        "of a pair; or with a row per node. One for all graphs, or once per table.",
+        rich_help_panel=READ,
+    ),
+]
+Readout = Annotated[
+    Literal["affine", "two-slope", "additive", "auto"],
+    typer.Option(
+        "--readout",
+        metavar="NAME",
+        help="affine, the paper's; two-slope; additive, with curves of all that is known of a "
+        "pair; or auto, whichever predicts left-out graphs best.",
+        rich_help_panel=HOW,
+    ),
+]
 Prior = Annotated[
     str,
     typer.Option(

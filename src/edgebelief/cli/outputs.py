@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ from ..atomic import replacing
 from ..data.tables import write_table
 
 EDGES = (".csv", ".parquet", ".graphml", ".npz")
+TABLES = (".csv", ".parquet")
+PICTURES = (".png", ".svg", ".pdf")
 # What XML 1.0 cannot hold.
 _NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 
@@ -86,3 +88,16 @@ def _columns(table: pd.DataFrame) -> dict[str, Any]:
     return {
         str(name): table[name].to_numpy(str if name in text else None) for name in table.columns
     }
+
+
+def save_picture(out: Path, draw: Callable[[], Any]) -> None:
+    """Write the figure that `draw` makes."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure = draw()
+    with replacing(out) as temporary:
+        figure.savefig(temporary, dpi=140)
+    plt.close(figure)

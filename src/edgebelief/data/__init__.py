@@ -1,5 +1,6 @@
 """Graphs and signals: random ensembles, smooth signals, data sets, files, real data."""
 
+from .covariates import pair_covariates
 from .dataset import GraphDataset, GraphRecord, Stack
 from .ensembles import (
     BarabasiAlbert,
@@ -11,6 +12,7 @@ from .ensembles import (
 )
 from .files import (
     load_dataset,
+    read_covariates,
     read_edges,
     read_matrix,
     read_signals,
@@ -55,6 +57,8 @@ __all__ = [
     "expected_distances",
     "load_dataset",
     "mnist",
+    "pair_covariates",
+    "read_covariates",
     "read_edges",
     "read_matrix",
     "read_signals",

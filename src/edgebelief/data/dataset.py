@@ -19,6 +19,7 @@ from ..validate import (
     is_one_graph,
     same_nodes,
 )
+from .covariates import pair_covariates
 from .ensembles import Ensemble
 from .randomness import Key, split
 from .signals import (
@@ -44,8 +45,8 @@ class GraphRecord(NamedTuple):
     """Node names."""
     n_signals: float | None = None
     """How many signals are behind the distances: inf for expected ones, None if not known."""
-    covariates: Mapping[str, Float[np.ndarray, " edges"]] = MappingProxyType({})
-    """What else is known of each pair, by name."""
+    covariates: Mapping[str, np.ndarray] = MappingProxyType({})
+    """What else is known of each pair, by name: numbers, or text for categories."""
 
     @property
     def support(self) -> Complete:
@@ -68,8 +69,8 @@ class Stack(NamedTuple):
     a: Float[np.ndarray, "graphs edges"]
     known: Bool[np.ndarray, "graphs edges"]
     support: Complete
-    covariates: Mapping[str, Float[np.ndarray, "graphs edges"]]
-    """Those that every graph of the stack has."""
+    covariates: Mapping[str, np.ndarray]
+    """(graphs, edges), those that every graph of the stack has."""
 
     def part(self, here: slice) -> Stack:
         """Some of its graphs."""
@@ -99,6 +100,8 @@ class GraphDataset(Sequence[GraphRecord]):
     n_signals : float or sequence of float, optional
         How many signals the distances were computed from, in all graphs or in each. Kept so that
         predicting from another number can be noticed.
+    covariates : sequence of DataFrame or mapping, optional
+        For each graph what else is known of its pairs: see `pair_covariates`.
 
     Examples
     --------
@@ -115,7 +118,14 @@ class GraphDataset(Sequence[GraphRecord]):
     ('ada', 'bob', 'cy')
     """
 
-    def __init__(self, e: Any, a: Any = None, names: Any = None, n_signals: Any = None):
+    def __init__(
+        self,
+        e: Any,
+        a: Any = None,
+        names: Any = None,
+        n_signals: Any = None,
+        covariates: Any = None,
+    ):
         if is_one_graph(e):
             raise TypeError("e holds the distances of several graphs; for one graph pass [e].")
         e = list(e)
@@ -125,9 +135,11 @@ class GraphDataset(Sequence[GraphRecord]):
         names = _one_for_each(names, len(e), "names")
         counts = [n_signals] * len(e) if np.ndim(n_signals) == 0 else n_signals
         counts = _one_for_each(counts, len(e), "n_signals")
-        self._records = tuple(
-            _record(t, *parts) for t, parts in enumerate(zip(e, a, names, counts, strict=True))
-        )
+        if isinstance(covariates, Mapping) or hasattr(covariates, "columns"):
+            raise TypeError("covariates hold those of several graphs; for one graph pass [them].")
+        covariates = _one_for_each(covariates, len(e), "covariates")
+        given = zip(e, a, names, counts, covariates, strict=True)
+        self._records = tuple(_record(t, *parts) for t, parts in enumerate(given))
 
     @classmethod
     def sample(
@@ -244,7 +256,7 @@ def _one_for_each(parts: Any, n_graphs: int, what: str) -> list[Any]:
     return parts
 
 
-def _record(t: int, e: Any, a: Any, names: Any, n_signals: Any) -> GraphRecord:
+def _record(t: int, e: Any, a: Any, names: Any, n_signals: Any, covariates: Any) -> GraphRecord:
     try:
         if n_signals is not None and not (n_signals := check_number(n_signals, "n_signals")) >= 1:
             raise ValueError(f"n_signals must be at least 1; got {n_signals:g}.")
@@ -256,9 +268,10 @@ def _record(t: int, e: Any, a: Any, names: Any, n_signals: Any) -> GraphRecord:
         if hasattr(a, "columns"):  # by name, whatever order it comes in
             a = same_nodes(a, "labels", names)
         label, known = check_labels(a, support, names)
+        covariates = pair_covariates(covariates, names)
     except (TypeError, ValueError) as error:
         raise type(error)(f"graph {t}: {error}") from None
     vector = vector.copy()  # the caller's array stays the caller's
     for array in (vector, label, known):
         array.flags.writeable = False
-    return GraphRecord(vector, label, known, names, n_signals)
+    return GraphRecord(vector, label, known, names, n_signals, covariates)

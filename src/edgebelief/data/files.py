@@ -269,6 +269,41 @@ def write_edges(
     write_table(path, pd.DataFrame(columns))
 
 
+def read_covariates(path: str | Path) -> pd.DataFrame:
+    r"""What is known of pairs (columns source, target, ...) or of nodes (the first column).
+
+    Columns of numbers become numbers, others categories. `fit(X, A, covariates=...)` takes it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from edgebelief.data import read_covariates
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "people.csv"
+    ...     _ = path.write_text("name,age,team\nada,30,x\nbob,34,y\n")
+    ...     read_covariates(path).to_dict("list")
+    {'age': [30.0, 34.0], 'team': ['x', 'y']}
+    """
+    table = read_table(path)
+    check_names(table.columns, table.shape[1], f"{path}: columns")
+    of_pairs = {"source", "target"} <= set(table.columns)
+    if not of_pairs:
+        table = table.set_index(table.columns[0])
+    own = [name for name in table.columns if not of_pairs or name not in ("source", "target")]
+    if not own:
+        raise ValueError(f"{path}: no covariates; it has the columns {list(table.columns)} alone.")
+    for name in own:
+        cells = table[name].astype(object)
+        cells = cells.where(cells.notna() & (cells != ""), None)
+        table[name] = cells
+        if all(is_number(cell) for cell in cells.dropna()):
+            frame = table[[name]]
+            frame.attrs = table.attrs
+            table[name] = numbers_of(frame, path)[:, 0]
+    return table
+
+
 def save_dataset(path: str | Path, data: GraphDataset) -> None:
     """A whole data set in one npz file; `load_dataset` reads it back, exactly.
 
@@ -290,7 +325,18 @@ def save_dataset(path: str | Path, data: GraphDataset) -> None:
             a=np.concatenate([np.where(record.known, record.a, np.nan) for record in data]),
             names=np.array([name for record in data for name in record.names]),
             n_signals=np.array([np.nan if r.n_signals is None else r.n_signals for r in data]),
+            **_covariate_arrays(data),  # type: ignore[arg-type]
         )
+
+
+def _covariate_arrays(data: GraphDataset) -> dict[str, np.ndarray]:
+    """Those of all graphs in a row; their names apart, for they may be anything."""
+    names = list(data[0].covariates)
+    if any(set(record.covariates) != set(names) for record in data):
+        raise ValueError("a data set file holds the same covariates of every graph.")
+    columns = [np.concatenate([record.covariates[name] for record in data]) for name in names]
+    found = {f"covariate.{k}": column for k, column in enumerate(columns)}
+    return {"covariates": np.array(names, str), **found} if names else {}
 
 
 def load_dataset(path: str | Path) -> GraphDataset:
@@ -327,11 +373,17 @@ def load_dataset(path: str | Path) -> GraphDataset:
     if not sound:
         raise ValueError(f"{path}: damaged; its arrays do not have the sizes it states.")
     ends = np.cumsum(edges)[:-1]
+    called = [str(name) for name in arrays.get("covariates", np.array([], str)).ravel()]
+    columns = [arrays.get(f"covariate.{k}", np.zeros(0)) for k in range(len(called))]
+    if len(set(called)) < len(called) or any(column.shape != e.shape for column in columns):
+        raise ValueError(f"{path}: damaged; its covariates do not have the sizes it states.")
+    each = [np.split(column, ends) for column in columns]
     return GraphDataset(
         np.split(e, ends),
         np.split(a, ends),
         np.split(names, np.cumsum(sizes)[:-1]),
         [None if np.isnan(count) else float(count) for count in n_signals],
+        [dict(zip(called, parts, strict=True)) for parts in zip(*each, strict=True)] or None,
     )
 
 

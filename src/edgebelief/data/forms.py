@@ -10,7 +10,7 @@ here and nowhere else:
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, get_args
 
@@ -20,6 +20,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from ..validate import as_floats, check_names, check_signals
+from .covariates import pair_covariates
 from .dataset import GraphDataset, GraphRecord
 from .files import edges_to_matrix
 from .signals import Metric, Missing, Transform, distances, transformed
@@ -45,6 +46,7 @@ class Graphs(NamedTuple):
 def graphs_from(
     x: Any,
     a: Any = None,
+    covariates: Any = None,
     *,
     metric: Metric | str | Callable[[np.ndarray], Any] = "precomputed",
     missing: Missing = "error",
@@ -61,6 +63,9 @@ def graphs_from(
         Labels: 0, 1, NaN for unknown. A frame is an adjacency (node names on both sides) or an edge
         list (columns source, target and, if wanted, one with 0, 1 or nothing; pairs that are not
         listed are no edges). One entry of a sequence may be None: a graph without labels.
+    covariates : DataFrame, mapping, or a sequence of those, optional
+        What else is known of the pairs of the graph, or of each: see `pair_covariates`. Those that
+        a `GraphDataset` has are kept, and joined by these.
     metric : "precomputed", a metric of `distances`, or callable
         A function takes an array (P, N) and returns distances, (n_edges,) or (N, N).
     missing : {"error", "pairwise"}
@@ -89,7 +94,8 @@ def graphs_from(
             ]
             e, names, counts = zip(*found, strict=True)
             data = GraphDataset(e, names=names, n_signals=counts)
-        return Graphs(data if labels is None else _labelled(data, labels), single)
+        data = data if labels is None else _labelled(data, labels)
+        return Graphs(data if covariates is None else _informed(data, covariates), single)
     except (TypeError, ValueError) as error:
         if not (single and str(error).startswith("graph 0: ")):
             raise
@@ -278,7 +284,24 @@ def _labelled(data: GraphDataset, labels: Sequence[Any]) -> GraphDataset:
         matrices,
         [record.names for record in data],
         [record.n_signals for record in data],
+        [record.covariates or None for record in data],
     )
+
+
+def _informed(data: GraphDataset, covariates: Any) -> GraphDataset:
+    """The same graphs with more known of their pairs."""
+    whole = _is_frame(covariates) or isinstance(covariates, Mapping)
+    parts = [covariates] if whole else list(covariates)
+    if len(parts) != len(data):
+        raise ValueError(
+            f"covariates are those of {len(parts)} graphs and X has {len(data)}; one for each."
+        )
+    records = []
+    for t, (record, given) in enumerate(zip(data, parts, strict=True)):
+        with _in_graph(t):
+            found = {**record.covariates, **pair_covariates(given, record.names)}
+            records.append(record._replace(covariates=found))
+    return GraphDataset._of(records)
 
 
 def _adjacency(label: Any, names: tuple[str, ...]) -> Any:

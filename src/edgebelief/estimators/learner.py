@@ -21,8 +21,8 @@ from ..belief import (
     CalibrationReport,
     Predictions,
     PredictiveCheck,
+    compare,
     decide,
-    elicit_prior,
     explain,
     intervals,
     posterior_predictive,
@@ -35,27 +35,15 @@ from ..belief import (
 )
 from ..data.dataset import GraphDataset
 from ..data.ensembles import Ensemble
-from ..data.forms import Graphs, graphs_from, rescaled, warn_if_alike
+from ..data.forms import Graphs, graphs_from, warn_if_alike
 from ..data.signals import Filter, SquareRootInverse, Transform
-from ..infer import MAP, NUTS, VI, EdgeModel, Engine, Exact, Prior
+from ..infer import NUTS, EdgeModel, Engine, Exact, Prior
 from ..infer.exact import applies
-from ..infer.flatness import best_rescaling
 from ..infer.prepare import prepared
-from ..networks import DPG, Network
-from ..readouts import Additive, Affine, Readout, TwoSlope
-from ..validate import check_number
+from ..networks import Network
+from ..readouts import Additive, Readout
+from .settings import engine_of, network_of, prior_of, readouts_of, scale_of, scaled_by
 from .simulate import Simulation
-
-NETWORKS: dict[str, type[Network]] = {"dpg": DPG}
-READOUTS: dict[str, Callable[[], Readout]] = {
-    "affine": Affine,
-    "two-slope": TwoSlope,
-    "additive": Additive,
-}
-ENGINES: dict[str, Callable[[], Engine]] = {"exact": Exact, "nuts": NUTS, "map": MAP, "vi": VI}
-# Networks count in single precision, which ends at 3e38: this leaves room for theta, and for the
-# rescalings that are tried. A median so tiny has no reciprocal.
-HUGE, TINY = 1e20, 1e-300
 
 
 class GraphLearner(BaseEstimator):
@@ -78,11 +66,12 @@ class GraphLearner(BaseEstimator):
         distances.
     depth : int or None
         Layers; None for the converged solution.
-    readout : "affine", "two-slope", "additive" or Readout
+    readout : "affine", "two-slope", "additive", "auto" or Readout
         From what the network knows to belief. "affine" is the paper's, with two parameters.
         "additive" adds a smooth curve of everything else that is known of a pair, each on a scale
         that is learned: sharper wherever there are more than a handful of labels, and explained by
-        its curves. See `edgebelief.readouts`.
+        its curves. "auto" fits all three, and keeps the one that predicts graphs best that were
+        left out (`edgebelief.belief.compare`). See `edgebelief.readouts`.
     metric : "precomputed", "sqeuclidean", "log-euclidean", "correlation" or callable
         What X holds: distances, or signals to compute these distances from. A function takes
         signals (P, N) and returns distances.
@@ -107,6 +96,8 @@ class GraphLearner(BaseEstimator):
         With its `verdict`.
     model_ : EdgeModel
     scale_ : float or "median"
+    comparison_ : DataFrame or None
+        Of the readouts, where "auto" had to choose.
 
     Examples
     --------
@@ -127,7 +118,7 @@ class GraphLearner(BaseEstimator):
         prior: str | Prior | Mapping[str, Any] = "altered",
         depth: int | None = 200,
         *,
-        readout: Literal["affine", "two-slope", "additive"] | Readout = "affine",
+        readout: Literal["affine", "two-slope", "additive", "auto"] | Readout = "affine",
         metric: Any = "precomputed",
         scale: Literal["auto", "median"] | float | None = None,
         missing: Literal["error", "pairwise"] = "error",
@@ -146,7 +137,9 @@ class GraphLearner(BaseEstimator):
         self.inference = inference
         self.random_state = random_state
 
-    def fit(self, X: Any, A: Any = None, *, sample_weight: Any = None) -> GraphLearner:
+    def fit(
+        self, X: Any, A: Any = None, *, covariates: Any = None, sample_weight: Any = None
+    ) -> GraphLearner:
         """Find the posterior of the parameters.
 
         Parameters
@@ -157,12 +150,22 @@ class GraphLearner(BaseEstimator):
         A : array_like, sparse matrix, networkx.Graph, DataFrame, or a sequence of those
             The known edges in the same order: 0, 1, NaN for unknown. A frame is an adjacency or an
             edge list (source, target). Not needed where X is a `GraphDataset` with labels.
+        covariates : DataFrame, mapping, or a sequence of those, optional
+            What else is known of the pairs of the graph, or of each: a frame with source, target
+            and a column per covariate; one with a row per node; or a mapping from names to
+            matrices. See `edgebelief.data.pair_covariates`. Terms of an additive readout; every
+            method that predicts then needs them too.
         sample_weight : array_like, shape (n_graphs,), optional
             How often each graph counts.
         """
-        network, readout = self._network(), self._readout()
-        engine = self._engine()
-        graphs = self._graphs(X, A)
+        network, readouts = network_of(self.network, self.depth), readouts_of(self.readout)
+        engine = engine_of(self.inference)
+        graphs = self._graphs(X, A, covariates)
+        if covariates is not None and not any(isinstance(r, Additive) for r in readouts.values()):
+            raise ValueError(
+                f"covariates are terms of an additive readout; this learner's is {self.readout!r}. "
+                f"Use readout='additive'."
+            )
         warn_if_alike(graphs.data)
         if graphs.data.n_labels == 0:
             raise ValueError(
@@ -171,11 +174,18 @@ class GraphLearner(BaseEstimator):
             )
         seed = int(check_random_state(self.random_state).randint(2**31))
         scale, data = self._scaled(network, graphs.data)
-        model = EdgeModel(network, readout, self._prior(data))
-        if engine is None:
-            engine = Exact() if applies(model) else NUTS()
-        posterior = engine.run(seed, model, data, sample_weight)
-        self.seed_, self.scale_ = seed, scale
+        prior = prior_of(self.prior, data)
+        posteriors, engines = {}, {}
+        for name, readout in readouts.items():
+            model = EdgeModel(network, readout, prior)
+            engines[name] = engine or (Exact() if applies(model) else NUTS())
+            posteriors[name] = engines[name].run(seed, model, data, sample_weight)
+        if len(posteriors) == 1:
+            posterior, comparison = next(iter(posteriors.values())), None
+        else:
+            comparison = compare(seed, posteriors, data, sample_weight, engines)
+            posterior = posteriors[comparison.index[0]]
+        self.seed_, self.scale_, self.comparison_ = seed, scale, comparison
         self.model_, self.posterior_ = posterior.model, posterior
         return self
 
@@ -237,47 +247,49 @@ class GraphLearner(BaseEstimator):
         learner.posterior_ = replace(learner.posterior_, verdict=verdict)
         return learner
 
-    def predict_proba(self, X: Any, *, return_std: bool = False) -> Any:
+    def predict_proba(self, X: Any, *, covariates: Any = None, return_std: bool = False) -> Any:
         """The probability of each edge: (N, N), (T, N, N), or a list where N differs.
 
         With ``return_std=True`` also its epistemic sd: how well the labels have pinned it down.
         """
-        graphs, found = self._predicted(X)
+        graphs, found = self._predicted(X, covariates=covariates)
         mean = self._matrices(graphs, [belief.mean for belief in found])
         if not return_std:
             return mean
         return mean, self._matrices(graphs, [belief.epistemic_sd for belief in found])
 
-    def predict(self, X: Any, *, return_std: bool = False) -> Any:
+    def predict(self, X: Any, *, covariates: Any = None, return_std: bool = False) -> Any:
         """The edges with a probability above 0.5, as 0 and 1; `decide` has other rules.
 
         With ``return_std=True`` also the sd of each edge, sqrt(p(1 - p)).
         """
-        graphs, found = self._predicted(X)
+        graphs, found = self._predicted(X, covariates=covariates)
         edges = self._matrices(graphs, [(belief.mean > 0.5).astype(int) for belief in found])
         if not return_std:
             return edges
         return edges, self._matrices(graphs, [belief.total_sd for belief in found])
 
-    def decide(self, X: Any, **rule: Any) -> Any:
+    def decide(self, X: Any, *, covariates: Any = None, **rule: Any) -> Any:
         """Edges by a rule that says what mistakes cost, as 0 and 1.
 
         Parameters
         ----------
-        X
+        X, covariates
             As for `predict`.
         **rule : one of threshold, cost, fdr, top_k
             See `edgebelief.belief.decide`. Each graph is decided alone.
         """
-        graphs, found = self._predicted(X)
+        graphs, found = self._predicted(X, covariates=covariates)
         return self._matrices(graphs, [decide(b.mean, **rule).astype(int) for b in found])
 
-    def edge_table(self, X: Any, *, level: float | None = 0.9, **rule: Any) -> pd.DataFrame:
+    def edge_table(
+        self, X: Any, *, covariates: Any = None, level: float | None = 0.9, **rule: Any
+    ) -> pd.DataFrame:
         """Every pair as a row, the most believed first.
 
         Parameters
         ----------
-        X
+        X, covariates
             As for `predict`.
         level : float or None
             Of the interval of the probability, columns low and high; None leaves it out (it is the
@@ -291,7 +303,7 @@ class GraphLearner(BaseEstimator):
             graph (where there are several), source, target, probability, sd (of the edge),
             epistemic (sd of the probability), aleatoric, low, high, decision.
         """
-        graphs, found = self._predicted(X)
+        graphs, found = self._predicted(X, covariates=covariates)
         ranges = None
         if level is not None:
             with warnings.catch_warnings():
@@ -312,11 +324,11 @@ class GraphLearner(BaseEstimator):
             frames.append(pd.DataFrame(columns).iloc[order])
         return pd.concat(frames, ignore_index=True)
 
-    def sample_graphs(self, X: Any, n: int = 100) -> Any:
+    def sample_graphs(self, X: Any, n: int = 100, *, covariates: Any = None) -> Any:
         """`n` graphs from the posterior predictive of each: (n, N, N) of 0 and 1, or a list."""
         if not n >= 1:
             raise ValueError(f"n must be at least 1, the graphs drawn; got {n!r}.")
-        graphs = self._given(X)
+        graphs = self._given(X, covariates=covariates)
         drawn = sample_graphs(self.seed_, self.posterior_, self._as_fitted(graphs.data), n)
         full = [
             np.stack([record.support.to_matrix(one) for one in some])
@@ -324,12 +336,14 @@ class GraphLearner(BaseEstimator):
         ]
         return full[0] if graphs.single else full
 
-    def propagate(self, X: Any, function: Callable[[nx.Graph], Any], n: int = 100) -> Any:
+    def propagate(
+        self, X: Any, function: Callable[[nx.Graph], Any], n: int = 100, *, covariates: Any = None
+    ) -> Any:
         """What a function of a graph may be, given that the graph is not known for sure.
 
         Parameters
         ----------
-        X
+        X, covariates
             One graph, or several.
         function : callable
             Takes a `networkx.Graph` with the nodes' names, returns a number, an array, or a mapping
@@ -353,16 +367,18 @@ class GraphLearner(BaseEstimator):
         >>> learner.propagate(data[5], nx.betweenness_centrality, n=20).shape
         (20, 8)
         """
-        graphs = self._given(X)
+        graphs = self._given(X, covariates=covariates)
         found = propagate(self.seed_, self.posterior_, self._as_fitted(graphs.data), function, n)
         return found[0] if graphs.single else found
 
-    def explain(self, X: Any, source: Any, target: Any, graph: int = 0) -> pd.DataFrame:
+    def explain(
+        self, X: Any, source: Any, target: Any, graph: int = 0, *, covariates: Any = None
+    ) -> pd.DataFrame:
         """What raises and what lowers belief in one edge: parts that add up to its logit.
 
         See `edgebelief.belief.explain`. `graph` says which, where X holds several.
         """
-        data = self._as_fitted(self._given(X).data)
+        data = self._as_fitted(self._given(X, covariates=covariates).data)
         return explain(self.seed_, self.posterior_, data, source, target, graph)
 
     def terms(self) -> pd.DataFrame:
@@ -370,12 +386,12 @@ class GraphLearner(BaseEstimator):
         check_is_fitted(self)
         return term_table(self.posterior_, self.seed_)
 
-    def to_networkx(self, X: Any, **rule: Any) -> Any:
+    def to_networkx(self, X: Any, *, covariates: Any = None, **rule: Any) -> Any:
         """The decided graph with node names; edges carry probability, sd and epistemic.
 
         A list of graphs where X holds several. `rule` as for `decide`.
         """
-        graphs, found = self._predicted(X)
+        graphs, found = self._predicted(X, covariates=covariates)
         made = [
             to_networkx(
                 record,
@@ -388,20 +404,22 @@ class GraphLearner(BaseEstimator):
         ]
         return made[0] if graphs.single else made
 
-    def score(self, X: Any, A: Any = None) -> float:
+    def score(self, X: Any, A: Any = None, *, covariates: Any = None) -> float:
         """Log predictive probability of a graph's known labels, mean over the graphs.
 
         The negative of `edgebelief.metrics.nll`.
         """
-        _, found = self._predicted(X, A)
+        _, found = self._predicted(X, A, covariates)
         return -float(metrics.nll(found))
 
-    def calibration_report(self, X: Any, A: Any = None, n_bins: int = 10) -> CalibrationReport:
+    def calibration_report(
+        self, X: Any, A: Any = None, n_bins: int = 10, *, covariates: Any = None
+    ) -> CalibrationReport:
         """How belief and labels agree on graphs that were not fitted.
 
         Prints as a few lines; `edgebelief.plots.ReliabilityDisplay.of(report.curve)` draws it.
         """
-        _, found = self._predicted(X, A)
+        _, found = self._predicted(X, A, covariates)
         return CalibrationReport.of(found, n_bins)
 
     def predictive_checks(
@@ -409,6 +427,7 @@ class GraphLearner(BaseEstimator):
         X: Any,
         A: Any = None,
         *,
+        covariates: Any = None,
         statistic: Any = "density",
         n: int = 1000,
         key: int | None = None,
@@ -417,42 +436,45 @@ class GraphLearner(BaseEstimator):
 
         Parameters
         ----------
-        X, A
+        X, A, covariates
             As for `fit`; labels, where given, are what is compared.
         statistic, n
             See `edgebelief.belief.prior_predictive`.
         key : int, optional
             By default that of the fit, or 0.
         """
-        data = self._graphs(X, A).data
+        data = self._graphs(X, A, covariates).data
         fitted = hasattr(self, "posterior_")
         if fitted:
             data, model = self._as_fitted(data), self.model_
         else:
-            network = self._network()
+            network = network_of(self.network, self.depth)
+            readout = list(readouts_of(self.readout).values())[-1]  # of "auto", the most flexible
             _, data = self._scaled(network, data)
-            model = prepared(EdgeModel(network, self._readout(), self._prior(data)), data)
+            model = prepared(EdgeModel(network, readout, prior_of(self.prior, data)), data)
         seed = (self.seed_ if fitted else 0) if key is None else key
         before = prior_predictive(seed, model, data, statistic, n)
         if not fitted:
             return (before,)
         return before, posterior_predictive(seed, self.posterior_, data, statistic, n)
 
-    def report(self, path: str | Path, X: Any, A: Any = None, **about: Any) -> Path:
+    def report(
+        self, path: str | Path, X: Any, A: Any = None, *, covariates: Any = None, **about: Any
+    ) -> Path:
         """Write one self-contained page about these graphs, to open in a browser.
 
         Parameters
         ----------
         path : path
             An .html file.
-        X, A
+        X, A, covariates
             As for `fit`; labels are optional.
         **about
             Of `edgebelief.report.Report.of`, such as title.
         """
         from ..report import Report
 
-        _, found = self._predicted(X, A)
+        _, found = self._predicted(X, A, covariates)
         about.setdefault("assumptions", self.posterior_.verdict.assumptions)
         about.setdefault("settings", {"metric": _name(self.metric), "scale": self.scale_})
         Report.of(self.posterior_, found.data, predictions=found, key=self.seed_, **about).write(
@@ -470,84 +492,29 @@ class GraphLearner(BaseEstimator):
         check_is_fitted(self)
         save(path, self)
 
-    def _network(self) -> Network:
-        if isinstance(self.network, Network):
-            return self.network
-        if not (isinstance(self.network, str) and self.network in NETWORKS):
-            raise ValueError(
-                f"network must be one of {sorted(NETWORKS)}, or a Network; got {self.network!r}."
-            )
-        depth = int(self.depth) if isinstance(self.depth, np.integer) else self.depth
-        return NETWORKS[self.network](depth=depth)
-
-    def _readout(self) -> Readout:
-        if isinstance(self.readout, Readout):
-            return self.readout
-        if not (isinstance(self.readout, str) and self.readout in READOUTS):
-            raise ValueError(
-                f"readout must be one of {sorted(READOUTS)}, or a Readout; got {self.readout!r}."
-            )
-        return READOUTS[self.readout]()
-
-    def _engine(self) -> Engine | None:
-        """None for "auto"."""
-        if isinstance(self.inference, Engine):
-            return self.inference
-        if isinstance(self.inference, str) and self.inference == "auto":
-            return None
-        if not (isinstance(self.inference, str) and self.inference in ENGINES):
-            raise ValueError(
-                f"inference must be auto, one of {sorted(ENGINES)}, or an engine; got "
-                f"{self.inference!r}."
-            )
-        return ENGINES[self.inference]()
-
-    def _prior(self, data: GraphDataset) -> Prior:
-        if isinstance(self.prior, Prior):
-            return self.prior
-        if isinstance(self.prior, str):
-            return Prior.named(self.prior)
-        if isinstance(self.prior, Mapping):
-            return elicit_prior(data, **self.prior)
-        raise TypeError(
-            f"prior must be a name, a Prior, or beliefs such as {{'density': (0.05, 0.5)}}; got "
-            f"{self.prior!r}."
-        )
-
     def _scaled(self, network: Network, data: GraphDataset) -> tuple[Any, GraphDataset]:
         """What `scale_` is, and the data so scaled."""
-        if self.scale is None:
-            if getattr(self._readout(), "relative", False):  # what it is meant for
-                return "median", _scaled_by("median", data)
-            return 1.0, _scaled_by(1.0, data)
-        if isinstance(self.scale, str) and self.scale == "median":
-            return "median", _scaled_by("median", data)
-        if isinstance(self.scale, str) and self.scale == "auto":
-            named = self.prior if isinstance(self.prior, str | Prior) else "altered"
-            factor, _ = best_rescaling(EdgeModel(network, prior=named), _checked_size(data))
-            return float(factor), _scaled_by(factor, data)
-        if isinstance(self.scale, str):
-            raise ValueError(
-                f"scale must be None, 'auto', 'median' or a number; got {self.scale!r}."
-            )
-        factor = check_number(self.scale, "scale")
-        if not (np.isfinite(factor) and factor > 0):
-            raise ValueError(f"scale must be positive and finite; got {factor:g}.")
-        return factor, _scaled_by(factor, data)
+        readouts = readouts_of(self.readout).values()
+        relative = any(getattr(readout, "relative", False) for readout in readouts)
+        scale = scale_of(self.scale, network, self.prior, relative, data)
+        return scale, scaled_by(scale, data)
 
-    def _graphs(self, X: Any, A: Any = None) -> Graphs:
-        return graphs_from(X, A, metric=self.metric, missing=self.missing, transform=self.transform)
+    def _graphs(self, X: Any, A: Any = None, covariates: Any = None) -> Graphs:
+        how = {"metric": self.metric, "missing": self.missing, "transform": self.transform}
+        return graphs_from(X, A, covariates, **how)
 
     def _as_fitted(self, data: GraphDataset) -> GraphDataset:
         """Distances on the scale of the fit."""
-        return _scaled_by(self.scale_, data)
+        return scaled_by(self.scale_, data)
 
-    def _given(self, X: Any, A: Any = None) -> Graphs:
+    def _given(self, X: Any, A: Any = None, covariates: Any = None) -> Graphs:
         check_is_fitted(self)
-        return self._graphs(X, A)
+        return self._graphs(X, A, covariates)
 
-    def _predicted(self, X: Any, A: Any = None) -> tuple[Graphs, Predictions]:
-        graphs = self._given(X, A)
+    def _predicted(
+        self, X: Any, A: Any = None, covariates: Any = None
+    ) -> tuple[Graphs, Predictions]:
+        graphs = self._given(X, A, covariates)
         return graphs, predict(self.posterior_, self._as_fitted(graphs.data))
 
     @staticmethod
@@ -565,29 +532,6 @@ class GraphLearner(BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "posterior_")
-
-
-def _scaled_by(scale: Any, data: GraphDataset) -> GraphDataset:
-    if isinstance(scale, str):
-        medians = [float(np.median(record.e)) for record in data]
-        if min(medians) <= TINY:
-            t = int(np.argmin(medians))
-            raise ValueError(
-                f"graph {t}: the median distance is {medians[t]:g}, and cannot be divided by. "
-                f"Relative distances (scale='median') are for positive ones."
-            )
-        return _checked_size(rescaled(data, [1 / m for m in medians]))
-    return _checked_size(data if scale == 1 else rescaled(data, [scale] * len(data)))
-
-
-def _checked_size(data: GraphDataset) -> GraphDataset:
-    for t, record in enumerate(data):
-        if not np.abs(record.e).max() < HUGE:
-            raise ValueError(
-                f"graph {t}: its distances, scaled, reach {np.abs(record.e).max():g}, and networks "
-                f"count in single precision. Rescale them: scale='median', or a small number."
-            )
-    return data
 
 
 def _name(metric: Any) -> str:

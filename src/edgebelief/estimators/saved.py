@@ -37,16 +37,14 @@ from ..infer import (
     loguniform,
     normal,
 )
-from ..infer.conditional import Cells
-from ..infer.exact import applies
 from ..infer.family import Family
 from ..modelfile import ModelFileError
 from ..networks import DPG, PDS, Network
 from ..readouts import Additive, Affine, Readout, TwoSlope
-from ..readouts.additive import Term
-from ..readouts.curves import Curve
 from ..validate import check_number
 from .learner import GraphLearner
+from .saved_arrays import demand, family_in, family_out, terms_in, terms_out, under
+from .settings import engine_of, network_of, readouts_of
 
 KIND = "GraphLearner"
 # What a file may name, and what makes it: a function that checks, where the class does not.
@@ -61,7 +59,6 @@ MAKERS = PARTS | {
     "Normal": normal,
     "HalfNormal": half_normal,
 }
-CURVE = ("knots", "pieces", "mean_squares")
 ENGINES = ("Exact", "NUTS", "MAP", "VI")
 MODEL = {"network": Network, "readout": Readout, "prior": Prior, "likelihood": BernoulliEdges}
 # A file asks for no more layers. So many take 0.15 s a pass on ten nodes; a prediction has dozens.
@@ -75,7 +72,7 @@ def save(path: str | Path, learner: GraphLearner) -> None:
             "the metric is a function, which a model file does not keep. Compute the distances "
             "with it yourself and fit with metric='precomputed'."
         )
-    _check_network(learner._network())
+    _check_network(network_of(learner.network, learner.depth))
     posterior = learner.posterior_
     fingerprint = dataclasses.asdict(posterior.fingerprint)
     n_nodes = fingerprint.pop("n_nodes")  # an array, for there may be many graphs
@@ -105,12 +102,10 @@ def save(path: str | Path, learner: GraphLearner) -> None:
     arrays |= {f"param.{name}": np.asarray(v) for name, v in posterior.params.items()}
     arrays |= {f"stat.{name}": np.asarray(v) for name, v in posterior.sample_stats.items()}
     if isinstance(posterior.model.readout, Additive):
-        terms = posterior.model.readout.terms
-        settings["terms"] = [[t.name, t.curve.centre, t.curve.spread] for t in terms]
-        for k, term in enumerate(terms):
-            arrays |= {f"term.{k}.{n}": np.asarray(getattr(term.curve, n)) for n in CURVE}
+        settings["terms"], of_terms = terms_out(posterior.model.readout)
+        arrays |= {f"term.{name}": array for name, array in of_terms.items()}
     if isinstance(posterior.continuum, Family):
-        arrays |= {f"family.{k}": v for k, v in _family_arrays(posterior.continuum).items()}
+        arrays |= {f"family.{k}": v for k, v in family_out(posterior.continuum).items()}
     modelfile.write(path, KIND, settings, arrays)
 
 
@@ -161,15 +156,15 @@ def load(path: str | Path) -> GraphLearner:
 def _restored(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> GraphLearner:
     parts = {name: _decoded(settings["model"][name]) for name in MODEL}
     for name, part in parts.items():
-        _demand(isinstance(part, MODEL[name]), f"its {name} is a {type(part).__name__}")
+        demand(isinstance(part, MODEL[name]), f"its {name} is a {type(part).__name__}")
     if isinstance(parts["readout"], Additive):
-        terms = _terms(settings["terms"], _under("term.", arrays))
+        terms = terms_in(settings["terms"], under("term.", arrays), parts["readout"])
         parts["readout"] = dataclasses.replace(parts["readout"], terms=terms)
     model = EdgeModel(**parts)
     found = settings["posterior"]
-    params, stats = _under("param.", arrays), _under("stat.", arrays)
+    params, stats = under("param.", arrays), under("stat.", arrays)
     _check_draws(model, params, arrays["weights"], found["n_chains"], stats)
-    _demand(found["engine"] in ENGINES, "its engine is none of ours")
+    demand(found["engine"] in ENGINES, "its engine is none of ours")
     posterior = Posterior(
         model=model,
         params={name: params[name] for name in model.parameters},  # in the order that fits have
@@ -180,36 +175,31 @@ def _restored(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> GraphL
         verdict=_verdict(found["verdict"]),
         log_evidence=_number_or_none(found["log_evidence"]),
         n_chains=found["n_chains"],
-        continuum=_family(model, _under("family.", arrays)),
+        continuum=family_in(model, under("family.", arrays)),
         sample_stats=stats,
     )
     learner = GraphLearner(**{k: _decoded(v) for k, v in settings["learner"].items()})
     _check_learner(learner, settings["learner"])
     seed, scale = settings["seed"], settings["scale"]
-    _demand(type(seed) is int and 0 <= seed < 2**32, "its seed is no seed")
-    _demand(scale == "median" or (type(scale) is float and 0 < scale < np.inf), "its scale is none")
+    demand(type(seed) is int and 0 <= seed < 2**32, "its seed is no seed")
+    demand(scale == "median" or (type(scale) is float and 0 < scale < np.inf), "its scale is none")
     learner.seed_, learner.scale_ = seed, scale
     learner.model_, learner.posterior_ = model, posterior
     return learner
 
 
-def _demand(condition: Any, otherwise: str) -> None:
-    if not condition:
-        raise ModelFileError(otherwise)
-
-
 def _check_learner(learner: GraphLearner, given: Mapping[str, Any]) -> None:
     """That it could be fitted, and that nothing is left to defaults."""
     lacking = set(learner.get_params(False)) - set(given)
-    _demand(not lacking, f"the learner's settings lack {sorted(lacking)}")
-    _check_network(learner._network())
-    learner._engine()
-    learner._readout()
+    demand(not lacking, f"the learner's settings lack {sorted(lacking)}")
+    _check_network(network_of(learner.network, learner.depth))
+    engine_of(learner.inference)
+    readouts_of(learner.readout)
     check_form(learner.metric, learner.missing, learner.transform)
-    _demand(isinstance(learner.metric, str), "its metric is none")
-    _demand(isinstance(learner.prior, str | Prior | dict), "its prior is none")
-    _demand(isinstance(learner.scale, str | float | int | None), "its scale is none")
-    _demand(isinstance(learner.random_state, int | None), "its random_state is none")
+    demand(isinstance(learner.metric, str), "its metric is none")
+    demand(isinstance(learner.prior, str | Prior | dict), "its prior is none")
+    demand(isinstance(learner.scale, str | float | int | None), "its scale is none")
+    demand(isinstance(learner.random_state, int | None), "its random_state is none")
 
 
 def _encoded(value: Any) -> Any:
@@ -268,18 +258,18 @@ def _check_network(network: Network) -> None:
             f"depth=None is the limit of many"
         )
     for name, value in vars(network).items():
-        _demand(name == "depth" or np.isfinite(check_number(value, name)), f"its {name} is {value}")
+        demand(name == "depth" or np.isfinite(check_number(value, name)), f"its {name} is {value}")
 
 
 def _fingerprint(found: dict[str, Any], n_nodes: np.ndarray) -> Fingerprint:
     sound = n_nodes.dtype == np.int64 and n_nodes.ndim == 1 and (n_nodes >= 2).all()
-    _demand(sound and len(n_nodes) == found["n_graphs"], "its numbers of nodes are none")
-    _demand(type(found["n_labels"]) is int and found["n_labels"] >= 1, "it has no labels")
+    demand(sound and len(n_nodes) == found["n_graphs"], "its numbers of nodes are none")
+    demand(type(found["n_labels"]) is int and found["n_labels"] >= 1, "it has no labels")
     scale = check_number(found["scale"], "the scale of the distances")
-    _demand(0 <= scale < np.inf, "the scale of its distances is none")
+    demand(0 <= scale < np.inf, "the scale of its distances is none")
     n_signals = _number_or_none(found["n_signals"])
-    _demand(n_signals is None or n_signals >= 1, "its number of signals is none")
-    _demand(isinstance(found["digest"], str), "its digest is no text")
+    demand(n_signals is None or n_signals >= 1, "its number of signals is none")
+    demand(isinstance(found["digest"], str), "its digest is no text")
     return Fingerprint(
         n_graphs=len(n_nodes),
         n_nodes=tuple(n_nodes.tolist()),
@@ -297,7 +287,7 @@ def _number_or_none(value: Any) -> float | None:
 def _verdict(found: dict[str, Any]) -> Verdict:
     texts = [*found["assumptions"], *found["figures"]]
     texts += [text for name, _, message in found["findings"] for text in (name, message)]
-    _demand(all(isinstance(text, str) for text in texts), "its verdict is no text")
+    demand(all(isinstance(text, str) for text in texts), "its verdict is no text")
     return Verdict(
         {name: check_number(value, "a figure") for name, value in found["figures"].items()},
         tuple(Finding(n, check_number(v, "a figure"), text) for n, v, text in found["findings"]),
@@ -312,107 +302,14 @@ def _check_draws(
     n_chains: Any,
     stats: Mapping[str, np.ndarray],
 ) -> None:
-    _demand(set(params) == set(model.parameters), "its draws are of other parameters")
+    demand(set(params) == set(model.parameters), "its draws are of other parameters")
     for name, values in {**params, "weights": weights}.items():
         shape = (len(weights), model.sizes[name]) if name in model.sizes else (len(weights),)
         sound = values.dtype == np.float64 and values.shape == shape and weights.ndim == 1
         if not (sound and np.isfinite(values).all()):
             raise ModelFileError(f"its array {name!r} is no vector of finite numbers, one a draw")
-    _demand((weights >= 0).all() and abs(weights.sum() - 1) < 1e-6, "its weights are no shares")
-    _demand(type(n_chains) is int and n_chains >= 1, "its number of chains is none")
+    demand((weights >= 0).all() and abs(weights.sum() - 1) < 1e-6, "its weights are no shares")
+    demand(type(n_chains) is int and n_chains >= 1, "its number of chains is none")
     shape = (n_chains, len(weights) // n_chains)
     fits = n_chains * shape[1] == len(weights) and all(s.shape == shape for s in stats.values())
-    _demand(fits, "its draws and what was recorded of them do not fit together")
-
-
-def _terms(found: list[Any], arrays: dict[str, np.ndarray]) -> tuple[Term, ...]:
-    """The curves of an additive readout."""
-    terms = []
-    for k, (name, centre, spread) in enumerate(found):
-        parts = [arrays[f"{k}.{part}"] for part in CURVE]
-        knots, pieces, squares = parts
-        n_wiggles = squares.size - 1
-        sound = (
-            isinstance(name, str)
-            and type(centre) is type(spread) is float
-            and spread > 0
-            and knots.ndim == squares.ndim == 1
-            and n_wiggles >= 0
-            and pieces.shape == (4, knots.size - 1, n_wiggles)
-            and (np.diff(knots) > 0).all()
-            and all(
-                x.dtype == np.float64 and np.isfinite(x).all() for x in (knots, pieces, squares)
-            )
-        )
-        _demand(sound, f"its term {str(name)[:40]!r} is no curve")
-        terms.append(Term(name, Curve(centre, spread, knots, pieces, squares)))
-    _demand(terms, "its additive readout has no terms")
-    return tuple(terms)
-
-
-def _under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
-
-
-def _family_arrays(family: Family) -> dict[str, np.ndarray]:
-    """Cells node after node. All cells of a grid have the same sides, which are kept once."""
-    sides = [c.sides[:1] if (c.sides == c.sides[:1]).all() else c.sides for c in family.cells]
-    plain = ("mean", "sd", "ends", "cumulative", "nodes", "means", "factors")
-    return {name: getattr(family, name) for name in plain} | {
-        "cells": np.array([len(c.cumulative) for c in family.cells]),
-        "cells.centre": np.concatenate([c.centre for c in family.cells]),
-        "cells.cumulative": np.concatenate([c.cumulative for c in family.cells]),
-        "cells.sides": np.concatenate(sides),
-        "cells.distinct": np.array([len(s) for s in sides]),
-    }
-
-
-def _family(model: EdgeModel, arrays: dict[str, np.ndarray]) -> Family | None:
-    if not arrays:
-        return None
-    counts, distinct = arrays.pop("cells"), arrays.pop("cells.distinct")
-    parts = {name: arrays.pop(f"cells.{name}") for name in ("centre", "cumulative", "sides")}
-    n_nodes, n_params = arrays["means"].shape
-    names = model.parameters
-    shapes = {
-        "mean": (n_params + 1,),
-        "sd": (n_params + 1,),
-        "ends": arrays["ends"].shape,
-        "cumulative": arrays["ends"].shape,
-        "nodes": (n_nodes,),
-        "means": (n_nodes, n_params),
-        "factors": (n_nodes, n_params, n_params),
-    }
-    floats = [*arrays.values(), *parts.values()]
-    sound = (
-        applies(model)
-        and len(names) == n_params + 1
-        and n_nodes >= 2
-        and arrays["ends"].ndim == 1
-        and arrays["ends"].size >= 2
-        and {name: array.shape for name, array in arrays.items()} == shapes
-        and counts.shape == distinct.shape == (n_nodes,)
-        and counts.dtype == distinct.dtype == np.int64
-        and ((counts >= 1) & (counts <= len(parts["centre"]))).all()
-        and ((distinct == 1) | (distinct == counts)).all()
-        and parts["centre"].shape == (counts.sum(), n_params)
-        and parts["cumulative"].shape == (counts.sum(),)
-        and parts["sides"].shape == (distinct.sum(), n_params, n_params)
-        and all(array.dtype == np.float64 and np.isfinite(array).all() for array in floats)
-        and (np.diff(arrays["ends"]) > 0).all()
-        and (np.diff(arrays["nodes"]) > 0).all()
-    )
-    _demand(sound, "its posterior's arrays do not fit together")
-    ends, own = np.cumsum(counts)[:-1], np.cumsum(distinct)[:-1]
-    for shares in (arrays["cumulative"], *np.split(parts["cumulative"], ends)):
-        rises = (np.diff(shares, prepend=0.0) >= 0).all() and abs(shares[-1] - 1) < 1e-6
-        _demand(rises, "its posterior's distribution functions do not rise to one")
-    sides = [
-        np.broadcast_to(some, (n, n_params, n_params))
-        for some, n in zip(np.split(parts["sides"], own), counts, strict=True)
-    ]
-    cells = zip(
-        np.split(parts["centre"], ends), sides, np.split(parts["cumulative"], ends), strict=True
-    )
-    marginals = tuple(model.prior[name] for name in names)
-    return Family(names, marginals, **arrays, cells=tuple(Cells(*one) for one in cells))
+    demand(fits, "its draws and what was recorded of them do not fit together")

@@ -96,6 +96,11 @@ def to_arviz(posterior: Posterior, data: GraphDataset, key: Key | int, n_draws: 
     return tree
 
 
+def log_likelihoods(model: EdgeModel, draws: Draws, data: GraphDataset) -> np.ndarray:
+    """Of each graph's labels at each draw, (chains, draws, graphs)."""
+    return _pass(model, draws, data, as_key(0))[0]
+
+
 def _chains(posterior: Posterior, key: Key, n: int, kept: np.ndarray) -> dict[str, np.ndarray]:
     """The chains of an engine that has them; else one chain of equally weighted draws."""
     if not posterior.sample_stats:

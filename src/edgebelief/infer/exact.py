@@ -11,7 +11,6 @@ until the estimated error is below a tolerance; the inner integral has its own (
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -26,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from ..cores import n_cores
 from ..data.dataset import GraphDataset
-from ..data.randomness import Key
+from ..data.randomness import Key, generator
 from ..readouts import Affine
 from .conditional import Sketch
 from .cubature import integrate, sketch
@@ -37,7 +36,7 @@ from .likelihoods import BernoulliEdges
 from .logistic import FEW, Labels, LogisticPosterior
 from .model import EdgeModel
 from .priors import Marginal, Prior
-from .shrinkage import Shrinkage, weighted_draws
+from .shrinkage import ROUGH, SHARE, Place, Places, Shrinkage, weighted_draws
 from .verdict import Finding
 
 # The scan reaches so far in prior standard deviations: for mass, and for second moments of a
@@ -85,7 +84,7 @@ class Exact(Engine):
     """
 
     tol: float = 0.01
-    n_draws: int = 1000
+    n_draws: int = 4000
 
     def __post_init__(self) -> None:
         if self.n_draws < 25:
@@ -134,23 +133,30 @@ class Exact(Engine):
         left out.
         """
         shrinkage = Shrinkage.of(model)
-        at = likely_place(model, data, weights)
-        with _Slices(model, data, weights, shrinkage.marginals()) as slices:
-            if (
-                shrinkage.n_scales
-            ):  # first where the paper's readout is best, then where this one is
-                slices.learn(shrinkage.learned, at)
-                at = _best(_scan(slices)).z
-                shrinkage = slices.learn(shrinkage.learned, at)
+        learn_key, draw_key = jax.random.split(key)
+        with _Slices(model, data, weights, shrinkage.own, shrinkage.sds) as slices:
+            if shrinkage.n_scales:  # roughly, where the paper's readout is best
+                at = likely_place(model, data, weights)
+                shrinkage = slices.learn(shrinkage, generator(learn_key), at)
             nodes, surprises = _scan(slices), _Surprises()
             nodes = self._refine(
                 slices, nodes, surprises, tol=LOOSE, rough=True, share=LARGEST_SHARE
             )
         interpolant = Interpolant(nodes, slices.marginal)
         error = float(surprises.errors(interpolant).sum())
-        return weighted_draws(
-            key, model, interpolant, shrinkage, slices.posteriors, self.n_draws, error, LOOSE
+        shares = interpolant.weights()
+        places = Places(
+            Place(
+                float(slices.marginal.value_at(node.z)),
+                float(np.log(share)) + interpolant.log_evidence - node.conditional.log_evidence,
+                slices.posteriors[node.z],
+                shrinkage,
+                node.conditional.at,  # type: ignore[attr-defined]  # a Sketch
+            )
+            for node, share in zip(nodes, shares, strict=True)
+            if share > SHARE
         )
+        return weighted_draws(draw_key, model, places, interpolant, self.n_draws, error, LOOSE)
 
     def _explore(self, slices: _Slices) -> tuple[Interpolant, float]:
         """Nodes where they matter, and the error that is left.
@@ -241,8 +247,9 @@ class _Slices:
         data: GraphDataset,
         weights: np.ndarray,
         marginals: tuple[Marginal, ...],
+        sds: Float[np.ndarray, " others"] = np.zeros(0),
     ):
-        self.model, self.marginals = model, marginals
+        self.model, self.marginals, self.sds = model, marginals, sds
         self.marginal = model.prior[model.network.params_type._fields[0]]
         with jax.enable_x64(True):
             self._stacks = [
@@ -297,7 +304,7 @@ class _Slices:
                 columns, output = (np.asarray(x) for x in slice_)
                 dead &= bool(is_dead(output).all())
                 alike &= bool(is_alike(output).all())
-                columns = columns.reshape(-1, len(self.marginals))
+                columns = columns.reshape(-1, len(self.marginals) + len(self.sds))
                 if not np.isfinite(columns).all():
                     raise FloatingPointError(
                         f"the network's output is not finite at theta = {theta:g}."
@@ -307,8 +314,8 @@ class _Slices:
 
     def _node(self, z: float, start: np.ndarray | None, rough: bool) -> Node:
         labels, dead, alike = self.labels(z)
-        posterior = LogisticPosterior(labels, self.marginals)
-        if len(self.marginals) > FEW:
+        posterior = LogisticPosterior(labels, self.marginals, self.sds)
+        if posterior.n_params > FEW:
             self.posteriors[z] = posterior
             return Node(z, self._sketch(posterior, start), dead, alike)
         if rough or start is None:
@@ -316,11 +323,13 @@ class _Slices:
             return Node(z, sketch(posterior, start), dead, alike)
         return Node(z, integrate(posterior, start), dead, alike)
 
-    def learn(self, learned: Callable[[Labels], Shrinkage], z: float) -> Shrinkage:
+    def learn(self, shrinkage: Shrinkage, rng: np.random.Generator, z: float) -> Shrinkage:
         """Learn scales at `z`, and use them from now on."""
-        found = learned(self.labels(z)[0])
-        self.marginals, self._best = found.marginals(), -np.inf
-        self.posteriors.clear()
+        posterior = LogisticPosterior(self.labels(z)[0], self.marginals, self.sds)
+        mode = posterior.climb(posterior.starts()[0])
+        place = Place(self.marginal.value_at(z), 0.0, posterior, shrinkage, mode)
+        found = replace(shrinkage, scales=Places([place]).law(rng, ROUGH).typical)
+        self.sds = found.sds
         return found
 
     def _sketch(self, posterior: LogisticPosterior, start: np.ndarray | None) -> Sketch:

@@ -35,6 +35,10 @@ FEW_ENDS, FEW_BINS = 32, 96
 ROWS_EACH = 12
 # Up to so many columns a loop over them is faster than a matrix product.
 FEW = 4
+# A label with p(1 - p) below this bends nothing.
+CERTAIN = 1e-8
+# A mode of many is found when a step gains less: around it are draws that get weights anyway.
+NEAR = 1e-3
 
 
 class Labels(NamedTuple):
@@ -159,10 +163,18 @@ class LogisticPosterior(NamedTuple):
 
     labels: Labels
     marginals: tuple[Marginal, ...]
+    """Priors of the first parameters."""
+    sds: Float[np.ndarray, " others"] = np.zeros(0)
+    """Of the others, which have normal priors with mean zero."""
+
+    @property
+    def n_params(self) -> int:
+        return len(self.marginals) + len(self.sds)
 
     def value_at(self, z: Float[np.ndarray, "points params"]) -> np.ndarray:
         """beta(z)."""
-        return np.stack([m.value_at(z[..., k]) for k, m in enumerate(self.marginals)], -1)
+        own = [m.value_at(z[..., k])[..., None] for k, m in enumerate(self.marginals)]
+        return np.concatenate([*own, z[..., len(own) :] * self.sds], -1)
 
     def log_density(self, z: Float[np.ndarray, "points params"]) -> np.ndarray:
         """f(z)."""
@@ -175,13 +187,18 @@ class LogisticPosterior(NamedTuple):
         rows, weights = self.labels
         slopes = [m.slopes_at(z[k]) for k, m in enumerate(self.marginals)]
         first, second = (np.array([float(s[i]) for s in slopes]) for i in (0, 1))
+        first = np.concatenate([first, self.sds])
+        second = np.concatenate([second, np.zeros(len(self.sds))])
         beta = self.value_at(z)
         x = _product(rows, beta[None])[:, 0]
         miss = expit(-x)
         value = -(weights * np.logaddexp(0, -x)).sum() - (z**2).sum() / 2
-        pull = (rows * (weights * miss)[:, None]).sum(0)
-        scaled = rows * (weights * miss * (1 - miss))[:, None]
-        curve = -(scaled.T @ rows) if z.size > FEW else -np.einsum("ri,rj->ij", scaled, rows)
+        pull, doubt = (weights * miss) @ rows, weights * miss * (1 - miss)
+        if z.size > FEW:
+            some = rows[doubt > CERTAIN]
+            curve = -(some.T * doubt[doubt > CERTAIN]) @ some
+        else:
+            curve = -np.einsum("ri,r,rj->ij", rows, doubt, rows)
         hessian = first[:, None] * curve * first + np.diag(pull * second) - np.eye(z.size)
         return value, pull * first - z, hessian
 
@@ -206,7 +223,7 @@ class LogisticPosterior(NamedTuple):
             z = z + step
             rise = new[0] - value
             value, gradient, hessian = new
-            if rise < 1e-7:
+            if rise < (NEAR if z.size > FEW else 1e-7):
                 break
         curvature, axes = np.linalg.eigh(-hessian)
         curvature = np.maximum(curvature, 1.0)
@@ -214,8 +231,8 @@ class LogisticPosterior(NamedTuple):
 
     def simplified(self) -> LogisticPosterior:
         """Nearly the same with fewer rows: for a first look at where the modes are."""
-        if len(self.marginals) > FEW:
-            return self._replace(labels=self.labels.some(ROWS_EACH * len(self.marginals)))
+        if self.n_params > FEW:
+            return self._replace(labels=self.labels.some(ROWS_EACH * self.n_params))
         return self._replace(labels=self.labels.compress(FEW_ENDS, FEW_BINS))
 
     def starts(self) -> Float[np.ndarray, "starts params"]:
@@ -223,7 +240,7 @@ class LogisticPosterior(NamedTuple):
 
         Of many parameters just the prior's median: f is then as good as concave.
         """
-        n_params = len(self.marginals)
+        n_params = self.n_params
         if n_params > FEW:
             return np.zeros((1, n_params))
         line = np.linspace(-6, 6, 9)

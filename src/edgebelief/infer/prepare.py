@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import equinox as eqx
 import jax.numpy as jnp
+from jaxtyping import Array
 
-from ..data.dataset import GraphDataset
+from ..data.dataset import GraphDataset, Stack
+from ..edges import Support
+from ..networks import Network, Output
 from ..readouts import Affine
 from .model import EdgeModel, check_weights
 from .priors import Prior
@@ -21,11 +25,16 @@ def prepared(model: EdgeModel, data: GraphDataset, weights: Any = None) -> EdgeM
     if not model.sizes_unknown:
         return model
     params = _reference(model, data, weights)
-    seen = []
-    for stack in data.stacks():
-        output = model.network(params, jnp.asarray(stack.e), stack.support)
-        seen.append((output, stack.support, model.pairs(stack)))
-    return model.with_readout(model.readout.prepared(seen))
+
+    def run(stack: Stack) -> Output:
+        return _output(model.network, params, jnp.asarray(stack.e), stack.support)
+
+    return model.with_readout(model.readout.prepared(data.stacks(), run))
+
+
+@eqx.filter_jit
+def _output(network: Network, params: Any, e: Array, support: Support) -> Output:
+    return network(params, e, support)
 
 
 def _reference(model: EdgeModel, data: GraphDataset, weights: Any) -> Any:
@@ -35,12 +44,12 @@ def _reference(model: EdgeModel, data: GraphDataset, weights: Any) -> Any:
 
     fields = model.network.params_type._fields
     if data.n_labels == 0:  # for predictive checks of the prior
-        return model.network.params_type(*(model.prior[name].median for name in fields))
+        return model.network.params_type(*(jnp.asarray(model.prior[n].median) for n in fields))
     if len(fields) == 1:
         place = likely_place(model, data, check_weights(weights, len(data)))
-        return model.network.params_type(float(model.prior[fields[0]].value_at(place)))
+        return model.network.params_type(jnp.asarray(model.prior[fields[0]].value_at(place)))
     names = (*fields, "delta", "b")
     prior = Prior(**{name: model.prior[name] for name in names})
     plain = EdgeModel(model.network, Affine(), prior, model.likelihood)
     found = most_plausible(plain, data, weights)
-    return model.network.params_type(*(found[name] for name in fields))
+    return model.network.params_type(*(jnp.asarray(found[name]) for name in fields))

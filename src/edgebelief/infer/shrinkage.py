@@ -6,23 +6,22 @@ scale tau,
 
     w_j ~ Normal(0, tau_g),    tau_g ~ HalfNormal(s).
 
-The most plausible scales given the labels, the coefficients integrated out, are found by
-expectation-maximisation; a lognormal around them is where scales are drawn from. For each drawn
-(theta, tau) there is a normal approximation of the coefficients, and draws from that. What the
+Where the scales may be is found with a quadratic log-likelihood (`scales`). For each (theta, tau)
+drawn from there, there is a normal approximation of the coefficients, and draws from that. What the
 approximations leave out is put right by weighting the draws (Pareto-smoothed importance sampling,
 Vehtari et al. 2024): the posterior is that of theta, scales and coefficients together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import logsumexp
+from scipy.special import logsumexp, ndtr, softmax
 from scipy.stats import qmc
 from threadpoolctl import threadpool_limits
 
@@ -31,17 +30,19 @@ from ..data.randomness import Key, generator
 from .engine import Fit
 from .family import Interpolant
 from .flatness import Flatness
-from .logistic import Labels, LogisticPosterior, Mode
+from .logistic import LogisticPosterior, Mode
 from .model import EdgeModel
-from .priors import HalfNormal, Marginal, Normal
+from .priors import HalfNormal, Marginal
+from .scales import Grouped, Quadratic, ScaleLaw, draw_scales
 from .verdict import PARETO_K, Finding
 
-# Rounds of expectation-maximisation; it stops when no scale changes by this share.
-ROUNDS, CHANGE = 100, 0.01
-# Scales do not fall below: a term of this size moves no probability.
-LEAST = 1e-4
-# Draws of (theta, scales), each with a normal approximation of the coefficients of its own.
-PARTICLES = 64
+# Draws of the scales to find out where they may be, roughly and well; rounds before.
+ROUGH, DRAWS, WARM = 100, 600, 50
+# A value of theta whose share is less does not matter.
+SHARE = 1e-5
+# Draws of (theta, scales), each with a normal approximation of the coefficients of its own: fewer
+# where labels are many, each takes longer, and less is left in doubt.
+PARTICLES, MANY = 256, 4000
 
 
 @dataclass(frozen=True)
@@ -72,151 +73,123 @@ class Shrinkage:
     def n_scales(self) -> int:
         return self.scales.size
 
-    def marginals(self) -> tuple[Marginal, ...]:
-        """The prior of each coefficient, given the scales."""
-        return (*self.own, *(Normal(0.0, float(tau)) for tau in self.scales[self.groups]))
+    @property
+    def sds(self) -> Float[np.ndarray, " curves"]:
+        """Of the coefficients in groups."""
+        return self.scales[self.groups]
 
-    def learned(self, labels: Labels) -> Shrinkage:
-        """With the scales that are most plausible given the labels.
+    @property
+    def grouped(self) -> Grouped:
+        return Grouped(len(self.own), self.groups, self.width)
 
-        E-step: mean square m_g of the group's coefficients under the normal approximation. M-step:
-        the tau that maximises -n log tau - m/(2 tau^2) - tau^2/(2 s^2),
+    def quadratic(self, mode: Mode) -> Quadratic:
+        """The log-likelihood around a mode that was found with these scales.
 
-            tau^2 = s^2 (-n + sqrt(n^2 + 4 m/s^2)) / 2.
+        In the coefficients' own units, but for those with priors of their own. The prior is
+        standard normal in z, so that of the curvature of the posterior it is the identity.
         """
-        now, start = self, None
-        n = np.bincount(self.groups, minlength=self.n_scales)
-        first = len(self.own)
-        for _ in range(ROUNDS):
-            marginals = now.marginals()
-            z = np.zeros(len(marginals)) if start is None else start
-            mode = LogisticPosterior(labels, marginals).climb(z)
-            tau = now.scales[self.groups]
-            square = tau**2 * (mode.z[first:] ** 2 + np.diag(mode.covariance)[first:])
-            m = np.bincount(self.groups, square, self.n_scales)
-            s = self.width
-            found = np.sqrt(s**2 * (-n + np.sqrt(n**2 + 4 * m / s**2)) / 2)
-            found = np.maximum(found, LEAST)
-            change = np.abs(np.log(found / now.scales)).max()
-            beta = tau * mode.z[first:]
-            start = np.concatenate([mode.z[:first], beta / found[self.groups]])
-            now = replace(now, scales=found)
-            if change < CHANGE:
-                break
-        return now
+        unit = np.concatenate([np.ones(len(self.own)), self.scales[self.groups]])
+        inverse = np.linalg.inv(mode.factor)
+        curvature = inverse.T @ inverse - np.eye(mode.z.size)
+        value = mode.f + mode.z @ mode.z / 2
+        return Quadratic(value, mode.z * unit, mode.z / unit, curvature / np.outer(unit, unit))
 
-    def around(self, squares: Float[np.ndarray, "draws groups"]) -> LogScales:
-        """A lognormal around the scales: where they may be, given draws of the coefficients.
-
-        Given the sum of squares S of a group of n, tau has the density tau^-n exp(-S/(2 tau^2) -
-        tau^2/(2 s^2)); the mean and spread of its logarithm, over the draws.
-        """
-        n = np.bincount(self.groups, minlength=self.n_scales)
-        log_tau = np.linspace(np.log(LEAST), np.log(8 * self.width), 160)
-        tau2 = np.exp(2 * log_tau)
-        f = (1 - n)[:, None] * log_tau - tau2 / (2 * self.width**2)
-        f = f - squares[..., None] / (2 * tau2)
-        share = np.exp(f - f.max(-1, keepdims=True))
-        share /= share.sum(-1, keepdims=True)
-        mean, second = share @ log_tau, share @ log_tau**2
-        centre = mean.mean(0)
-        spread = np.sqrt(second.mean(0) - centre**2)
-        return LogScales(centre, np.maximum(spread, 0.05))
-
-    def log_prior(self, scales: Float[np.ndarray, " groups"]) -> float:
-        """Of the logarithms of the scales."""
-        constant = np.log(2 / np.pi) / 2 - np.log(self.width)
-        return float((np.log(scales) - (scales / self.width) ** 2 / 2 + constant).sum())
-
-    def params(
-        self, model: EdgeModel, z: Float[np.ndarray, "draws coefficients"]
-    ) -> dict[str, Any]:
-        """The readout's parameters by name, from coefficients in their prior's coordinates."""
+    def moved(self, z: Float[np.ndarray, " coefficients"], before: Shrinkage) -> np.ndarray:
+        """The same coefficients in units of these scales: somewhere to climb from."""
         n = len(self.own)
-        names = [name for name in model.readout.params_type._fields if name not in model.sizes]
-        found: dict[str, Any] = {
-            name: marginal.value_at(z[:, k])
-            for k, (name, marginal) in enumerate(zip(names, self.own, strict=True))
-        }
-        if self.n_scales:
-            found["curves"] = z[:, n:]
-            found["scales"] = np.tile(self.scales, (len(z), 1))
-        return found
+        ratio = before.scales[self.groups] / self.scales[self.groups]
+        return np.concatenate([z[:n], np.clip(z[n:] * ratio, -6, 6)])
+
+    def params(self, z: Float[np.ndarray, "draws coefficients"]) -> list[np.ndarray]:
+        """The readout's parameters, from coefficients in their prior's coordinates."""
+        n = len(self.own)
+        found = [marginal.value_at(z[:, k]) for k, marginal in enumerate(self.own)]
+        return [*found, z[:, n:], np.tile(self.scales, (len(z), 1))] if self.n_scales else found
 
 
-class LogScales(NamedTuple):
-    """Independent normal logarithms of the scales."""
+@dataclass(frozen=True)
+class Place:
+    """A value of theta, with the coefficients' mode there at typical scales."""
 
-    mean: Float[np.ndarray, " groups"]
-    sd: Float[np.ndarray, " groups"]
+    theta: float
+    log_share: float
+    """Log of the part of theta's prior that it stands for, times a constant."""
+    posterior: LogisticPosterior
+    shrinkage: Shrinkage
+    """With the typical scales."""
+    mode: Mode
 
-    def draw(self, unit: Float[np.ndarray, " groups"]) -> Float[np.ndarray, " groups"]:
-        return np.exp(self.mean + self.sd * unit)
+    @cached_property
+    def quadratic(self) -> Quadratic:
+        return self.shrinkage.quadratic(self.mode)
 
-    def log_density(self, unit: Float[np.ndarray, " groups"]) -> float:
-        """Of the logarithms."""
-        return -float((unit**2 / 2 + np.log(self.sd) + np.log(2 * np.pi) / 2).sum())
+    def guess(self, scales: Float[np.ndarray, " groups"]) -> float:
+        """Log of share times likelihood at other scales, by the quadratic."""
+        precision = self.shrinkage.grouped.precision(scales)
+        return self.log_share + self.quadratic.log_mass(precision)
+
+    def at(self, scales: Float[np.ndarray, " groups"]) -> Place:
+        """With another mode, at other scales."""
+        here = replace(self.shrinkage, scales=scales)
+        posterior = self.posterior._replace(sds=here.sds)
+        mode = posterior.climb(here.moved(self.mode.z, self.shrinkage))
+        return Place(self.theta, self.log_share, posterior, here, mode)
+
+
+class Places(tuple[Place, ...]):
+    """The values of theta that matter."""
+
+    def guesses(self, scales: Float[np.ndarray, " groups"]) -> Float[np.ndarray, " places"]:
+        return np.array([place.guess(scales) for place in self])
+
+    def law(self, rng: np.random.Generator, n_draws: int) -> ScaleLaw:
+        """Where the scales may be."""
+        typical = self[0].shrinkage
+
+        def expand(scales: Float[np.ndarray, " groups"]) -> Quadratic:
+            share = np.cumsum(softmax(self.guesses(scales)))
+            k = min(int(np.searchsorted(share, rng.random())), len(self) - 1)
+            return self[k].at(scales).quadratic
+
+        drawn = draw_scales(rng, expand, typical.grouped, typical.scales, WARM, n_draws)
+        return ScaleLaw.around(drawn, HalfNormal(typical.width))
+
+    def particles(self, rng: np.random.Generator) -> list[Particle]:
+        """Draws of theta and of the scales, with weights."""
+        n_scales = self[0].shrinkage.n_scales
+        if not n_scales:
+            return [Particle(place, place.log_share + place.mode.log_mass) for place in self]
+        with threadpool_limits(1):  # of matrices so small
+            law = self.law(rng, DRAWS)
+        n = PARTICLES if len(self[0].posterior.labels.rows) < MANY else PARTICLES // 2
+        unit = qmc.MultivariateNormalQMC(np.zeros(n_scales + 1), rng=rng).random(n)
+        scales, gains = law.draw(unit[:, 1:])
+
+        def particle(scales: np.ndarray, gain: float, unit: float) -> Particle:
+            guesses = self.guesses(scales)
+            share = np.cumsum(softmax(guesses))
+            k = min(int(np.searchsorted(share, ndtr(unit))), len(self) - 1)
+            place = self[k].at(scales)
+            better = place.log_share + place.mode.log_mass - guesses[k]
+            return Particle(place, gain + logsumexp(guesses) + better - np.log(n))
+
+        with ThreadPoolExecutor(n_cores()) as pool, threadpool_limits(1):
+            return list(pool.map(particle, scales, gains, unit[:, 0]))
 
 
 class Particle(NamedTuple):
-    """A place in (theta, scales), and the coefficients around their mode there."""
+    """A draw of theta and scales, with the coefficients around their mode."""
 
-    node: int
-    shrinkage: Shrinkage
-    posterior: LogisticPosterior
-    mode: Mode
+    place: Place
     log_weight: float
     """How much more it counts than it was drawn."""
-
-
-def particles(
-    rng: np.random.Generator,
-    interpolant: Interpolant,
-    shrinkage: Shrinkage,
-    posteriors: Mapping[float, LogisticPosterior],
-) -> list[Particle]:
-    """Draws of theta (one of its nodes) and of the scales, with weights."""
-    share, nodes = interpolant.weights(), interpolant.nodes
-    modes = [node.conditional.at for node in nodes]  # type: ignore[attr-defined]
-    if not shrinkage.n_scales:
-        places = np.flatnonzero(share > 1e-6)
-        return [
-            Particle(int(k), shrinkage, posteriors[nodes[k].z], modes[k], float(np.log(share[k])))
-            for k in places
-        ]
-    n, first = PARTICLES, len(shrinkage.own)
-    chosen = np.searchsorted(np.cumsum(share), (np.arange(n) + rng.random()) / n)
-    chosen = rng.permutation(np.minimum(chosen, len(share) - 1))
-    # The coefficients' squares, given the most plausible scales.
-    betas = []
-    for k in chosen:
-        unit = rng.standard_normal(modes[k].z.size)
-        betas.append((modes[k].z + modes[k].factor @ unit)[first:])
-    squares = (np.array(betas) * shrinkage.scales[shrinkage.groups]) ** 2
-    sums = np.stack([np.bincount(shrinkage.groups, row, shrinkage.n_scales) for row in squares])
-    law = shrinkage.around(sums)
-    units = qmc.MultivariateNormalQMC(np.zeros(shrinkage.n_scales), rng=rng).random(n)
-
-    def particle(k: int, unit: np.ndarray) -> Particle:
-        scales = np.maximum(law.draw(unit), LEAST)
-        here = replace(shrinkage, scales=scales)
-        posterior = posteriors[nodes[k].z]._replace(marginals=here.marginals())
-        ratio = shrinkage.scales[shrinkage.groups] / scales[shrinkage.groups]
-        start = np.concatenate([modes[k].z[:first], np.clip(modes[k].z[first:] * ratio, -6, 6)])
-        mode = posterior.climb(start)
-        log_weight = here.log_prior(scales) - law.log_density(unit) - np.log(n)
-        return Particle(k, here, posterior, mode, log_weight + mode.log_mass - modes[k].log_mass)
-
-    with ThreadPoolExecutor(n_cores()) as pool, threadpool_limits(1):
-        return list(pool.map(particle, chosen, units))
 
 
 def weighted_draws(
     key: Key,
     model: EdgeModel,
+    places: Places,
     interpolant: Interpolant,
-    shrinkage: Shrinkage,
-    posteriors: Mapping[float, LogisticPosterior],
     n_draws: int,
     error: float,
     tol: float,
@@ -225,35 +198,39 @@ def weighted_draws(
     from arviz_stats.base import array_stats  # slow to import
 
     rng = generator(key)
-    found = particles(rng, interpolant, shrinkage, posteriors)
+    found = places.particles(rng)
     log_share = np.array([one.log_weight for one in found])
     # Particles that count more get more draws.
-    share = np.exp(log_share - log_share.max())
-    share /= share.sum()
+    share = softmax(log_share)
     mixed = (share + 1 / len(found)) / 2
     ticks = (np.arange(n_draws) + rng.random()) / n_draws
     counts = np.bincount(np.searchsorted(np.cumsum(mixed), ticks), minlength=len(found))
-    (name,) = model.network.params_type._fields
-    params: dict[str, list[np.ndarray]] = {}
-    ratios = []
-    for one, count, log_weight, used in zip(found, counts, log_share, mixed, strict=True):
-        if count == 0:
-            continue
-        unit = rng.standard_normal((count, one.mode.z.size))
-        z = one.mode.z + unit @ one.mode.factor.T
-        log_q = -(unit**2).sum(1) / 2 - one.mode.log_det
-        left_out = one.posterior.log_density(z) - log_q - one.mode.log_mass
-        ratios.append(left_out + log_weight - np.log(used))
-        here = {name: np.full(count, interpolant.marginal.value_at(interpolant.z[one.node]))}
-        for key_, values in (here | one.shrinkage.params(model, z)).items():
-            params.setdefault(key_, []).append(values)
-    ratio = np.concatenate(ratios)
+
+    def draws(one: Particle, count: int, used: float, rng: Any) -> tuple[np.ndarray, Any]:
+        place, mode = one.place, one.place.mode
+        unit = rng.standard_normal((-(-count // 2), mode.z.size))
+        unit = np.concatenate([unit, -unit])[:count]  # on either side: their noise cancels
+        z = mode.z + unit @ mode.factor.T
+        log_q = -(unit**2).sum(1) / 2 - mode.log_det
+        left_out = place.posterior.log_density(z) - log_q - mode.log_mass
+        params = place.shrinkage.params(z)
+        return left_out + one.log_weight - np.log(used), (np.full(count, place.theta), *params)
+
+    with ThreadPoolExecutor(n_cores()) as pool, threadpool_limits(1):
+        drawn = list(pool.map(draws, found, counts, mixed, rng.spawn(len(found))))
+    ratio = np.concatenate([ratios for ratios, _ in drawn])
+    columns = [np.concatenate(parts) for parts in zip(*(p for _, p in drawn), strict=True)]
+    params = dict(zip(model.parameters, columns, strict=True))
+    name = model.parameters[0]
     smoothed, k = array_stats.psislw(-ratio)  # ArviZ takes minus the log ratio
+    if places[0].shrinkage.n_scales:  # draws of one particle share its weight, and hide it
+        k = max(k, array_stats.psislw(-log_share)[1])
     weights = np.exp(smoothed - smoothed.max())
     weights /= weights.sum()
     figures = {
         "Pareto k": float(k),
         "effective draws": float(1 / (weights @ weights)),
+        "effective particles": float(1 / (share @ share)),
         "quadrature error": error,
         f"{name} nodes": float(len(interpolant.nodes)),
     }
@@ -261,12 +238,12 @@ def weighted_draws(
     dead = float(sum(w for node, w in nodes if node.dead))
     alike = float(sum(w for node, w in nodes if node.alike))
     return Fit(
-        {name_: np.concatenate(parts) for name_, parts in params.items()},
+        params,
         weights,
         figures,
         _findings(name, float(k), error, tol),
         flatness=Flatness(dead, alike - dead),
-        log_evidence=interpolant.log_evidence + float(logsumexp(ratio) - np.log(ratio.size)),
+        log_evidence=float(logsumexp(ratio) - np.log(ratio.size)),
     )
 
 

@@ -6,6 +6,7 @@ from .graph import GraphDisplay
 from .marginals import MarginalsDisplay
 from .reliability import ReliabilityDisplay
 from .sweep import SweepDisplay
+from .terms import TermsDisplay
 from .trace import PairDisplay, TraceDisplay
 
 __all__ = [
@@ -16,5 +17,6 @@ __all__ = [
     "PairDisplay",
     "ReliabilityDisplay",
     "SweepDisplay",
+    "TermsDisplay",
     "TraceDisplay",
 ]

@@ -27,6 +27,8 @@ class MarginalDensity(NamedTuple):
 class MarginalsDisplay:
     """The posterior density of each parameter, with the prior's over the same range.
 
+    Of parameters that are one number; for the curves of an additive readout see `TermsDisplay`.
+
     Parameters
     ----------
     densities : mapping from parameter names to MarginalDensity
@@ -50,7 +52,7 @@ class MarginalsDisplay:
         """From a posterior, of any engine that gives more than a point."""
         summary = posterior.summary()
         densities = {}
-        for name in posterior.model.parameters:
+        for name in summary.index:
             x, density = posterior.density(name)
             prior = np.exp(posterior.model.prior[name].distribution.log_prob(x))
             mean, sd = (float(summary[column][name]) for column in ("mean", "sd"))

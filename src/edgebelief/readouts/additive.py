@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -10,10 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int
 
+from ..data.dataset import Stack
 from ..networks import Output
 from .base import Readout
-from .curves import Curve, curve_of
+from .curves import Curve, Levels, curve_of, levels_of
 from .features import ALL, OF_DISTANCES, OF_OUTPUT, pair_features
+
+# What other parts of a logit, and their sum, are called.
+RESERVED = ("weight", "baseline", "slack", "logit")
 
 
 class AdditiveParams(NamedTuple):
@@ -28,16 +32,17 @@ class AdditiveParams(NamedTuple):
 class Additive(Readout):
     """logit = delta a - b + sum_k f_k(x_k), with a smooth curve f_k of each feature x_k of a pair.
 
-    Each curve is a straight line and a wiggle (`edgebelief.readouts.curves`), and each of the two
-    has a scale of its own that is learned. A scale near zero is a term that is not there: with few
-    labels all of them stay small, and what is left is the paper's readout.
+    Each curve is a straight line and a wiggle, and each of the two has a scale of its own that is
+    learned; a category has a height for each of its levels (`edgebelief.readouts.curves`). A scale
+    near zero is a term that is not there: with few labels all of them stay small, and what is left
+    is the paper's readout.
 
     Parameters
     ----------
     features : tuple of str
         Which of the built-in features to use: see `edgebelief.readouts.features`.
-    covariates : tuple of str
-        Names of pair covariates that the data set carries, as further terms.
+    covariates : tuple of str, optional
+        Names of pair covariates that the data set carries, as further terms; by default all.
     relative : bool
         Features of distances relative to their graph (distances over their median, ranks over
         N - 1), so that a model carries over to graphs of other sizes and scales, at a small cost
@@ -58,9 +63,12 @@ class Additive(Readout):
     """
 
     features: tuple[str, ...] = eqx.field(static=True, default=ALL)
-    covariates: tuple[str, ...] = eqx.field(static=True, default=())
+    covariates: tuple[str, ...] | None = eqx.field(static=True, default=None)
     relative: bool = eqx.field(static=True, default=False)
+    levels: tuple[tuple[str, tuple[str, ...]], ...] = eqx.field(static=True, default=())
+    """The levels of covariates that are categories; found in the data."""
     terms: tuple[Term, ...] = ()
+    """Found in the data."""
 
     params_type = AdditiveParams
 
@@ -68,7 +76,10 @@ class Additive(Readout):
         unknown = [name for name in self.features if name not in ALL]
         if unknown:
             raise ValueError(f"no features are called {unknown}; there are {', '.join(ALL)}.")
-        names = [*self.features, *self.covariates]
+        names = [*self.features, *(self.covariates or ())]
+        taken = [name for name in self.covariates or () if name in RESERVED]
+        if taken:
+            raise ValueError(f"covariates cannot be called {taken}; parts of a logit are. Rename.")
         if len(set(names)) < len(names):
             raise ValueError(f"features and covariates must have different names; got {names}.")
 
@@ -78,8 +89,16 @@ class Additive(Readout):
         found: list[int] = []
         for term in self._terms():
             first = found[-1] + 1 if found else 0
-            found += [first] + [first + 1] * term.curve.n_wiggles
+            found += [first + scale for scale in term.curve.scales]
         return np.array(found)
+
+    @property
+    def places(self) -> dict[str, slice]:
+        """Which coefficients of the curves are whose."""
+        ends = np.cumsum([0, *(len(term.curve.scales) for term in self._terms())])
+        return {
+            term.name: slice(int(ends[k]), int(ends[k + 1])) for k, term in enumerate(self.terms)
+        }
 
     @property
     def is_prepared(self) -> bool:
@@ -91,37 +110,54 @@ class Additive(Readout):
         return {"curves": groups.size, "scales": int(groups.max()) + 1}
 
     def pairs(self, stack):
-        names = tuple(name for name in self.features if name in OF_DISTANCES) + self.covariates
-        if not names:
+        features = tuple(name for name in self.features if name in OF_DISTANCES)
+        covariates = self.covariates or ()
+        if not features and not covariates:
             return None
-        missing = [name for name in self.covariates if name not in stack.covariates]
+        missing = [name for name in covariates if name not in stack.covariates]
         if missing:
             raise ValueError(
-                f"the data have no covariates {missing}, which this readout was made for; they "
-                f"have {list(stack.covariates)}."
+                f"the graphs have no covariate {missing}, which this readout was made for; they "
+                f"have {list(stack.covariates)}. Pass covariates=..., with the same names."
             )
-        n_nodes = stack.support.n_nodes
-        return pair_features(stack.e, n_nodes, names, stack.covariates, self.relative)
+        found = [pair_features(stack.e, stack.support.n_nodes, features, self.relative)]
+        levels = dict(self.levels)
+        found += [
+            _numbers(name, stack.covariates[name], levels.get(name))[..., None]
+            for name in covariates
+        ]
+        return np.concatenate(found, -1)
 
     def inputs(self, output: Output, support: Any, pairs: Any) -> dict[str, Any]:
         """The features by name."""
         own = [name for name in self.features if name in OF_OUTPUT]
         found = {name: OF_OUTPUT[name](output, support) for name in own}
-        given = [name for name in self.features if name in OF_DISTANCES] + list(self.covariates)
+        covariates = self.covariates or ()
+        given = [name for name in self.features if name in OF_DISTANCES] + list(covariates)
         if given and pairs is None:
             raise ValueError("this readout needs the features of pairs: see EdgeModel.pairs.")
         found |= {name: pairs[..., k] for k, name in enumerate(given)}
-        return {name: found[name] for name in (*self.features, *self.covariates)}
+        return {name: found[name] for name in (*self.features, *covariates)}
 
-    def prepared(self, seen: Iterable[tuple[Output, Any, Any]]) -> Additive:
+    def prepared(self, stacks: Sequence[Stack], run: Callable[[Stack], Output]) -> Additive:
         """With curves made for the values that the features have in the data."""
+        everything = dict.fromkeys(name for stack in stacks for name in stack.covariates)
+        covariates = tuple(everything) if self.covariates is None else self.covariates
+        levels = tuple((name, _levels(name, stacks)) for name in covariates)
+        levels = tuple((name, found) for name, found in levels if found)
+        one = Additive(self.features, covariates, self.relative, levels)
         all_values: dict[str, list[np.ndarray]] = {}
-        for output, support, pairs in seen:
-            for name, values in self.inputs(output, support, pairs).items():
+        for stack in stacks:
+            inputs = one.inputs(run(stack), stack.support, one.pairs(stack))
+            for name, values in inputs.items():
                 all_values.setdefault(name, []).append(np.asarray(values, float).ravel())
-        made = ((name, curve_of(np.concatenate(parts))) for name, parts in all_values.items())
-        terms = tuple(Term(name, curve) for name, curve in made if curve is not None)
-        return Additive(self.features, self.covariates, self.relative, terms)
+        terms = []
+        for name, parts in all_values.items():
+            x, own = np.concatenate(parts), dict(levels).get(name)
+            curve = curve_of(x) if own is None else levels_of(x, own)
+            if curve is not None:
+                terms.append(Term(name, curve))
+        return Additive(self.features, covariates, self.relative, levels, tuple(terms))
 
     def reduce(self, output, support, pairs):
         """The columns that the logits are linear in: a, -1, and the curves'."""
@@ -137,11 +173,8 @@ class Additive(Readout):
     def parts(self, params, reduced):
         curves = params.scales[self.groups] * params.curves
         found = {"weight": params.delta * reduced[..., 0], "baseline": params.b * reduced[..., 1]}
-        first = 2
-        for term in self._terms():
-            last = first + 1 + term.curve.n_wiggles
-            found[term.name] = reduced[..., first:last] @ curves[first - 2 : last - 2]
-            first = last
+        for name, here in self.places.items():
+            found[name] = reduced[..., 2:][..., here] @ curves[here]
         return found
 
     def columns(self, reduced):
@@ -159,4 +192,31 @@ class Term(eqx.Module):
     """A feature and the curve of it."""
 
     name: str = eqx.field(static=True)
-    curve: Curve
+    curve: Curve | Levels
+
+
+def _levels(name: str, stacks: Sequence[Stack]) -> tuple[str, ...]:
+    """The levels of a covariate that is a category; none of one that is a number."""
+    columns = [stack.covariates[name] for stack in stacks if name in stack.covariates]
+    kinds = {column.dtype.kind == "U" for column in columns}
+    if len(kinds) > 1:
+        raise ValueError(f"the covariate {name!r} is a category in one graph, numbers in another.")
+    return tuple(sorted({str(x) for c in columns for x in np.unique(c)})) if True in kinds else ()
+
+
+def _numbers(name: str, values: np.ndarray, levels: tuple[str, ...] | None) -> np.ndarray:
+    """A covariate as numbers: of a category, the places of the levels."""
+    if (values.dtype.kind == "U") != (levels is not None):
+        was, now = ("numbers", "text") if levels is None else ("a category", "numbers")
+        raise ValueError(
+            f"the covariate {name!r} was {was} when this was fitted, and is now {now}."
+        )
+    if levels is None:
+        return values
+    unknown = sorted({str(x) for x in np.unique(values)} - set(levels))
+    if unknown:
+        raise ValueError(
+            f"the covariate {name!r} is {unknown[:5]} for some pairs; the levels that were fitted "
+            f"are {list(levels[:8])}. There is no belief about others."
+        )
+    return np.searchsorted(np.array(levels), values).astype(float)

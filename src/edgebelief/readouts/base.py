@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -60,8 +60,8 @@ class Readout(eqx.Module):
         """What is known of each pair before the network runs; None if only the network counts."""
         return None
 
-    def prepared(self, seen: Iterable[tuple[Output, Support, Any]]) -> Readout:
-        """The readout once it has seen outputs, and pairs, of the data it will be fitted to."""
+    def prepared(self, stacks: Sequence[Stack], run: Callable[[Stack], Output]) -> Readout:
+        """The readout once it has seen the data it will be fitted to, and the network's outputs."""
         return self
 
     @abc.abstractmethod

@@ -1,4 +1,6 @@
-"""A smooth function of one feature: a straight line and a wiggle, each on its own scale.
+"""A function of one feature: a smooth curve, or a height for each level of a category.
+
+A curve is a straight line and a wiggle, each on its own scale.
 
     f(x) = w_0 (x - m)/s + sum_k w_k r_k(x)
 
@@ -30,12 +32,22 @@ class Curve(eqx.Module):
     knots: Float[np.ndarray, " intervals+1"]
     pieces: Float[np.ndarray, "4 intervals wiggles"]
     """Polynomial coefficients of each r_k in each interval, the cubic first."""
-    mean_squares: Float[np.ndarray, " columns"]
-    """Of the line and of each r_k, over the pairs that were seen."""
+    gram: Float[np.ndarray, "columns columns"]
+    """Mean products of the line and the r_k, over the pairs that were seen."""
 
     @property
     def n_wiggles(self) -> int:
         return self.pieces.shape[-1]
+
+    @property
+    def scales(self) -> tuple[int, ...]:
+        """Which of its scales each column is in units of."""
+        return (0,) + (1,) * self.n_wiggles
+
+    @property
+    def points(self) -> Float[np.ndarray, " points"]:
+        """Values of the feature to draw it at."""
+        return np.linspace(self.knots[0], self.knots[-1], 101)
 
     def columns(self, x: Float[Array, "..."]) -> Float[Array, "... columns"]:
         """The line, then the r_k."""
@@ -50,6 +62,50 @@ class Curve(eqx.Module):
         value = ((cubic * u + square) * u + linear) * u + constant
         slope = (3 * cubic * u + 2 * square) * u + linear
         return jnp.concatenate([line, value + slope * (x - inside)[..., None]], -1)
+
+
+class Levels(eqx.Module):
+    """A height for each level of a category, less their mean; all on one scale.
+
+    The feature is the place of the level in `names`.
+    """
+
+    names: tuple[str, ...] = eqx.field(static=True)
+    shares: Float[np.ndarray, " levels"]
+    """Of the pairs that were seen."""
+
+    @property
+    def gram(self) -> Float[np.ndarray, "levels levels"]:
+        products = np.diag(self.shares) - np.outer(self.shares, self.shares)
+        return products / np.trace(products)
+
+    @property
+    def scales(self) -> tuple[int, ...]:
+        return (0,) * len(self.names)
+
+    @property
+    def points(self) -> Float[np.ndarray, " levels"]:
+        return np.arange(len(self.names), dtype=float)
+
+    def columns(self, x: Float[Array, "..."]) -> Float[Array, "... levels"]:
+        """Whether it is each of the levels."""
+        shares = jnp.asarray(self.shares, x.dtype)
+        own = x[..., None] == jnp.arange(len(self.names))
+        return (own - shares) / jnp.sqrt(1 - (shares**2).sum())  # of mean square one together
+
+
+def levels_of(x: Float[np.ndarray, " pairs"], names: tuple[str, ...]) -> Levels | None:
+    """Made for the levels that a category has; None if it has only one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgebelief.readouts.curves import levels_of
+    >>> levels_of(np.array([0.0, 1.0, 1.0]), ("plain", "forest")).shares.round(2)
+    array([0.33, 0.67])
+    """
+    shares = np.bincount(x.astype(int), minlength=len(names)) / x.size
+    return Levels(names, shares) if (shares > 0).sum() > 1 else None
 
 
 def curve_of(x: Float[np.ndarray, " pairs"]) -> Curve | None:
@@ -71,7 +127,8 @@ def curve_of(x: Float[np.ndarray, " pairs"]) -> Curve | None:
         return None
     ends = np.unique(np.quantile(x, np.linspace(0, 1, KNOTS)))
     if len(np.unique(x)) <= 3 or len(ends) < 3:
-        return Curve(centre, spread, np.array([x.min(), x.max()]), np.zeros((4, 1, 0)), np.ones(1))
+        ends = np.array([x.min(), x.max()])
+        return Curve(centre, spread, ends, np.zeros((4, 1, 0)), np.ones((1, 1)))
     # Knots beyond the ends, as far apart as the outermost ones.
     first, last = ends[1] - ends[0], ends[-1] - ends[-2]
     steps = np.arange(1, 4)
@@ -87,11 +144,12 @@ def curve_of(x: Float[np.ndarray, " pairs"]) -> Curve | None:
     lines = np.stack([np.ones_like(x), (x - centre) / spread], 1)
     wiggles = basis(x) @ mix
     straight = np.linalg.lstsq(lines, wiggles, rcond=None)[0]
-    squares = ((wiggles - lines @ straight) ** 2).mean(0)
-    size = np.sqrt(squares.sum())
+    rest = wiggles - lines @ straight
+    size = np.sqrt((rest**2).mean(0).sum())
+    both = np.column_stack([lines[:, 1], rest / size])
     curves, starts = BSpline(knots, mix, 3), ends[:-1]
     pieces = np.stack([curves(starts, k) / factorial(k) for k in (3, 2, 1, 0)])
     rate = straight[1] / spread
     pieces[2] -= rate
     pieces[3] -= straight[0] + rate * (starts[:, None] - centre)
-    return Curve(centre, spread, ends, pieces / size, np.append(1.0, squares / size**2))
+    return Curve(centre, spread, ends, pieces / size, both.T @ both / len(x))

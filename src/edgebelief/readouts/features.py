@@ -18,7 +18,6 @@ Relative to the graph, distances are over the median of their sizes and ranks ov
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -97,16 +96,11 @@ def pair_features(
     e: Float[np.ndarray, "graphs edges"],
     n_nodes: int,
     names: tuple[str, ...],
-    covariates: Any = None,
     relative: bool = False,
 ) -> Float[np.ndarray, "graphs edges features"]:
-    """Features of several graphs of one size, in the order of `names`.
-
-    A name that is no feature of distances is looked up in `covariates`, (graphs, edges) by name.
-    """
+    """Features of the distances of several graphs of one size, in the order of `names`."""
     out = np.empty((*e.shape, len(names)))
-    for t, one in enumerate(e):
+    for t, one in enumerate(e if names else ()):
         found = of_distances(one, n_nodes, relative)
-        for k, name in enumerate(names):
-            out[t, :, k] = found[name] if name in found else covariates[name][t]
+        out[t] = np.stack([found[name] for name in names], -1)
     return out

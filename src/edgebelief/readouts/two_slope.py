@@ -29,7 +29,7 @@ class TwoSlope(Readout):
     >>> output = DPG()(DPGParams(theta=0.5), jnp.array([1.0, 9.0, 10.0]))
     >>> params = TwoSlopeParams(delta=10.0, slack=1.0, b=2.0)
     >>> TwoSlope()(params, output, Complete(3)).round(1)
-    Array([ 5.4, -5.9, -6.4], dtype=float32)
+    Array([ 5.5, -0.8, -2.3], dtype=float32)
     """
 
     params_type = TwoSlopeParams

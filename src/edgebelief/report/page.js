@@ -1,5 +1,5 @@
 /* The report's pictures. Names come from the caller: they reach the page by textContent, and Plotly
-   by `literal`, which undoes the little HTML that Plotly reads. */
+   by `literal`, which undoes the little HTML and TeX that Plotly reads. */
 (function () {
   "use strict";
 
@@ -16,7 +16,7 @@
     return letters.length > longest ? letters.slice(0, longest - 1).join("") + "…" : name;
   };
   const literal = (name) =>
-    name.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+    name.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/\$/g, "&#36;");
   const many = (n, one) => n.toLocaleString("en-US") + " " + one + (n === 1 ? "" : "s");
   const probability = (p) =>
     p > 0.99995 && p < 1 ? "> 0.9999" : p < 0.00005 && p > 0 ? "< 0.0001" : p.toFixed(4);
@@ -488,6 +488,59 @@
     }), config);
   }
 
+  // ---------------------------------------------------------------- terms
+
+  const termPlots = all("[data-term]");
+  const termOf = (plot) => data.terms[Number(plot.dataset.term)];
+  const signed = (x) => (Math.abs(x) < 0.005 ? "0" : (x > 0 ? "+" : "−") + Math.abs(x).toFixed(Math.abs(x) < 10 ? 2 : 1));
+
+  function drawTerms() {
+    // One vertical axis for all, so that their sizes can be compared.
+    const ends = data.terms.flatMap((term) => [...term.low, ...term.high, 0]);
+    const low = ends.reduce((a, b) => Math.min(a, b), 0), high = ends.reduce((a, b) => Math.max(a, b), 0);
+    const room = 0.06 * (high - low) || 1;
+    for (const plot of termPlots) {
+      const term = termOf(plot), n = term.x.length;
+      const color = term.needed ? look.blue : look.muted;
+      const edge = { type: "scatter", mode: "lines", x: term.x, hoverinfo: "skip", line: { width: 0, color } };
+      const shape = { type: "scatter", x: term.x, y: term.mean, hoverinfo: "none" };
+      const traces = term.levels === null ? [
+        { ...edge, y: term.low },
+        { ...edge, y: term.high, fill: "tonexty", fillcolor: color + (term.needed ? "33" : "26") },
+        { ...shape, mode: "lines", line: { color, simplify: false, width: 2.5, dash: term.needed ? "solid" : "dot" } },
+      ] : [
+        { ...shape, mode: "markers", marker: { color, size: 9, symbol: term.needed ? "circle" : "circle-open" },
+          error_y: { type: "data", symmetric: false, color, thickness: 2, width: 5,
+            array: term.high.map((x, k) => x - term.mean[k]), arrayminus: term.mean.map((x, k) => x - term.low[k]) } },
+      ];
+      const step = Math.ceil(n / Math.max(2, Math.floor(plot.clientWidth / 40)));
+      const named = term.levels === null ? {} : {
+        tickvals: term.x.filter((_, k) => k % step === 0), range: [-0.5, n - 0.5],
+        ticktext: term.levels.filter((_, k) => k % step === 0).map((name) => literal(shorten(name, 10))),
+      };
+      Plotly.react(plot, traces, layout({
+        xaxis: { title: literal(shorten(term.name, 30)), showgrid: false, nticks: 6, ...named },
+        yaxis: { title: "adds to log odds", range: [low - room, high + room], nticks: 5, zeroline: true, zerolinecolor: look.muted, zerolinewidth: 1.5 },
+        hovermode: "x", margin: { l: 48, r: 8, t: 8, b: 36 },
+      }), config);
+    }
+  }
+
+  function listenToTerms() {
+    for (const plot of termPlots) {
+      plot.on("plotly_hover", ({ points, event }) => {
+        const term = termOf(plot), k = points[0].pointNumber;
+        showTip(event, [
+          ["term", term.name, true],
+          ["value", term.levels === null ? String(Number(term.x[k].toPrecision(4))) : term.levels[k], true],
+          ["adds", signed(term.mean[k])],
+          ["90 % within", signed(term.low[k]) + " to " + signed(term.high[k])],
+        ]);
+      });
+      plot.on("plotly_unhover", hideTip);
+    }
+  }
+
   // ---------------------------------------------------------------- parameters and checks
 
   function drawParameters() {
@@ -534,6 +587,7 @@
     drawGraph();
     drawMatrices();
     drawReliability();
+    drawTerms();
     drawParameters();
     drawChecks();
   }
@@ -561,6 +615,7 @@
   drawAll();
   listenToGraph();
   listenToMatrices();
+  listenToTerms();
   least.addEventListener("input", onceAFrame(drawGraph));
   byId("show-names").addEventListener("change", drawGraph);
   for (const choice of all('input[name="colour"]')) choice.addEventListener("change", drawGraph);

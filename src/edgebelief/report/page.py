@@ -18,6 +18,7 @@ from .. import __version__
 from ..belief import metrics
 from ..belief.predict import Predictions
 from ..infer.posterior import Fingerprint, Posterior
+from ..plots.terms import WORDS
 from . import words
 from .payload import EDGES, LARGEST, WHOLE, Shown, as_json, clean, payload
 from .summary import NEAR_CERTAIN, Summary
@@ -50,11 +51,24 @@ class Parameter(NamedTuple):
     """How wide it still is, against the prior; empty where the fit did not say."""
 
 
+class Term(NamedTuple):
+    """A term of an additive readout."""
+
+    name: str
+    meaning: str
+    size: str
+    needed: bool
+    picture: str
+    """For those who do not see it."""
+    lowest: str
+    highest: str
+
+
 def page(report: Report) -> str:
     """The page, as text."""
     predictions, posterior, data = report.predictions, report.posterior, report.data
     summary, shown = Summary.of(predictions), Shown.of(data.n_nodes)
-    block = payload(predictions, posterior, report.checks)
+    block = payload(predictions, posterior, report.checks, report.terms)
     library, script = _script(get_plotlyjs()), _script((HERE / "page.js").read_text("utf-8"))
     reported = Fingerprint.of(data)
     return _environment().get_template("page.html.j2").render(
@@ -80,7 +94,13 @@ def page(report: Report) -> str:
         near_certain=NEAR_CERTAIN,
         scores=list(_scores(predictions)) if data.n_labels else [],
         fitted_here=words.same_data(posterior.fingerprint, reported),
+        reasons=report.reasons,
+        terms=list(_terms(report)),
+        needed=list(words.needed(report.terms, posterior.engine)) if report.terms else [],
+        n_drawn=len(block["terms"]),
+        relative=getattr(posterior.model.readout, "relative", False),
         parameters=list(_parameters(posterior)),
+        further=words.further(posterior.model.sizes),
         engine=posterior.engine,
         checks=[(check.source, words.checked(check)) for check in report.checks],
         settings=words.settings(posterior, reported, report.settings),
@@ -101,6 +121,7 @@ def _environment() -> jinja2.Environment:
         finalize=lambda x: clean(x) if isinstance(x, str) and not isinstance(x, Markup) else x,
     )
     environment.filters |= {
+        "signed": words.signed,
         "probability": words.probability,
         "number": words.number,
         "sentence": lambda text: text[:1].upper() + text[1:],
@@ -178,9 +199,25 @@ def _scores(predictions: Predictions) -> Iterator[Figure]:
     )  # fmt: skip
 
 
+def _terms(report: Report) -> Iterator[Term]:
+    for curve in report.terms:
+        lowest, highest = words.extent(curve)
+        yield Term(
+            curve.name,
+            WORDS.get(curve.name, "given for each pair"),
+            f"{curve.size:.2g}",
+            curve.matters,
+            words.picture(curve),
+            lowest,
+            highest,
+        )
+
+
 def _parameters(posterior: Posterior) -> Iterator[Parameter]:
     summary: Any = posterior.summary()
     for name in posterior.model.parameters:
+        if name in posterior.model.sizes:
+            continue
         marginal = posterior.model.prior[name]
         values = posterior.params[name]
         spread = posterior.verdict.figures.get(f"{name}: spread / prior's")

@@ -16,6 +16,7 @@ from jaxtyping import Float
 from markupsafe import Markup
 
 from ..belief.checks import PredictiveCheck
+from ..belief.explain import TermCurve
 from ..belief.metrics import calibration_curve
 from ..belief.predict import EdgeBelief, Predictions
 from ..data.dataset import GraphRecord
@@ -31,8 +32,8 @@ WHOLE, LARGEST, EDGES = 300, 200, 5000
 GRAPHS, PAIRS = 12, 100_000
 # Digits: of a probability (its sd is computed from it in the page), significant ones of the rest.
 DECIMALS, SIGNIFICANT = 6, 5
-# Bins of a histogram, and points of a density curve, at most.
-BINS, POINTS = 40, 160
+# Bins of a histogram, and points of a density curve, at most. Terms that are drawn, at most.
+BINS, POINTS, TERMS = 40, 160, 24
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,10 @@ class Shown:
 
 
 def payload(
-    predictions: Predictions, posterior: Posterior, checks: Iterable[PredictiveCheck]
+    predictions: Predictions,
+    posterior: Posterior,
+    checks: Iterable[PredictiveCheck],
+    terms: Sequence[TermCurve] = (),
 ) -> dict[str, Any]:
     """Everything that is drawn."""
     data = predictions.data
@@ -62,6 +66,7 @@ def payload(
         "calibration": calibration(predictions) if data.n_labels else None,
         "marginals": marginals(posterior),
         "checks": [histogram(check) for check in checks],
+        "terms": [term(curve) for curve in terms[:TERMS]],
         "limits": {"edges": EDGES},
     }
 
@@ -126,9 +131,11 @@ def calibration(predictions: Predictions) -> dict[str, Any]:
 
 
 def marginals(posterior: Posterior) -> dict[str, Any]:
-    """Densities by parameter; None where the posterior has none (a point)."""
+    """Densities of the parameters that are a number; None where there is none (a point)."""
     found: dict[str, Any] = {}
     for name in posterior.model.parameters:
+        if name in posterior.model.sizes:
+            continue
         values = posterior.params[name][posterior.weights > 0]
         if posterior.continuum is None and np.ptp(values) == 0:
             found[name] = None
@@ -156,6 +163,19 @@ def histogram(check: PredictiveCheck) -> dict[str, Any]:
         "share": _significant(counts / check.values.size),
         "observed": None if check.observed is None else float(f"{check.observed:.6g}"),
         "n": check.values.size,
+    }
+
+
+def term(curve: TermCurve) -> dict[str, Any]:
+    """A term of an additive readout, with its band."""
+    return {
+        "name": clean(curve.name),
+        "x": _significant(curve.x),
+        "mean": _significant(curve.mean, 4),
+        "low": _significant(curve.low, 4),
+        "high": _significant(curve.high, 4),
+        "levels": [clean(level) for level in curve.levels] or None,
+        "needed": curve.matters,
     }
 
 

@@ -6,18 +6,24 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..atomic import replacing
 from ..belief.checks import PredictiveCheck, posterior_predictive, prior_predictive
+from ..belief.explain import DRAWS, TermCurve, term_curves
 from ..belief.likeness import BeliefWarning, warn_if_unlike
 from ..belief.predict import Predictions, as_dataset, predict
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, split
 from ..infer.posterior import Posterior
+from ..readouts import Additive
+from .summary import Summary
 
-# Entries of (N, N) arrays that a predictive check may go through, and the fewest replicates that
-# still make a histogram: with 200 layers on two cores about ten seconds.
+if TYPE_CHECKING:
+    from .reasons import Reasons
+
+# Entries of (N, N) arrays that a predictive check, or a look for reasons, may go through; and the
+# fewest replicates that still make a histogram: with 200 layers on two cores about ten seconds.
 WORK, FEWEST = 2e7, 50
 
 
@@ -59,6 +65,10 @@ class Report:
     """Of density: from the prior, from the posterior, or none."""
     cautions: tuple[str, ...] = ()
     """What is unlike the fit in these inputs."""
+    terms: tuple[TermCurve, ...] = ()
+    """Of an additive readout."""
+    reasons: Mapping[tuple[int, int], Reasons] = field(default_factory=dict)
+    """What raised and lowered the listed edges, by graph and place among its pairs."""
 
     @classmethod
     def of(
@@ -73,6 +83,7 @@ class Report:
         settings: Mapping[str, Any] | None = None,
         recipe: str = "",
         check_draws: int = 1000,
+        reason_draws: int = DRAWS,
     ) -> Report:
         """Predict, check, and keep what the page will show.
 
@@ -85,7 +96,7 @@ class Report:
         predictions : Predictions, optional
             What `predict(posterior, data)` returned, if it is there already.
         key : JAX key or int
-            Of the predictive checks.
+            Of the predictive checks, and of the draws behind curves and reasons.
         title : str
         assumptions : iterable of str
             Sentences that the reader must know, such as where the labels came from.
@@ -96,6 +107,9 @@ class Report:
         check_draws : int
             Replicated data sets of each predictive check, at most: fewer where graphs are large.
             0 for no check.
+        reason_draws : int
+            Draws behind what raised and lowered each edge that is listed, at most; 0 to leave that
+            out.
 
         Returns
         -------
@@ -112,16 +126,21 @@ class Report:
                 f"predictions are of {predictions.data!r}, but the data are {data!r}: pass what "
                 f"predict(posterior, data) returned."
             )
+        predictions = Predictions(data, tuple(predictions), predictions.log_scores)
         given = {} if settings is None else {str(k): v for k, v in settings.items()}
+        of_prior, of_posterior, of_terms, of_reasons = split(key, 4)
+        is_additive = isinstance(posterior.model.readout, Additive)
         return cls(
             posterior=posterior,
-            predictions=Predictions(data, tuple(predictions), predictions.log_scores),
+            predictions=predictions,
             title=title,
             assumptions=tuple(assumptions),
             settings={**given, "key of the report": key if isinstance(key, int) else "a JAX key"},
             recipe=recipe,
-            checks=_checks(key, posterior, data, check_draws),
+            checks=_checks((of_prior, of_posterior), posterior, data, check_draws),
             cautions=cautions,
+            terms=tuple(term_curves(posterior, of_terms)) if is_additive else (),
+            reasons=_reasons(of_reasons, posterior, predictions, reason_draws),
         )
 
     @property
@@ -153,14 +172,30 @@ def _cautions(posterior: Posterior, data: GraphDataset) -> tuple[str, ...]:
 
 
 def _checks(
-    key: Key | int, posterior: Posterior, data: GraphDataset, n: int
+    keys: tuple[Key, Key], posterior: Posterior, data: GraphDataset, n: int
 ) -> tuple[PredictiveCheck, ...]:
     if n < 1:
         return ()
-    of_prior, of_posterior = split(key, 2)
-    entries = sum(n_nodes**2 for n_nodes in data.n_nodes)
-    n = min(n, max(FEWEST, int(WORK // entries)))
+    n = _affordable(n, data.n_nodes)
     return (
-        prior_predictive(of_prior, posterior.model, data, n=n),
-        posterior_predictive(of_posterior, posterior, data, n=n),
+        prior_predictive(keys[0], posterior.model, data, n=n),
+        posterior_predictive(keys[1], posterior, data, n=n),
     )
+
+
+def _reasons(
+    key: Key, posterior: Posterior, predictions: Predictions, n: int
+) -> Mapping[tuple[int, int], Reasons]:
+    from .reasons import reasons
+
+    if n < 1:
+        return {}
+    summary = Summary.of(predictions)
+    listed = summary.firmest + summary.weakest
+    n = _affordable(n, [predictions.data.n_nodes[t] for t in {pair.graph for pair in listed}])
+    return reasons(key, posterior, predictions.data, listed, n)
+
+
+def _affordable(n: int, n_nodes: Iterable[int]) -> int:
+    """Fewer draws where graphs are large."""
+    return min(n, max(FEWEST, int(WORK // sum(size**2 for size in n_nodes))))

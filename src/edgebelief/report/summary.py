@@ -20,6 +20,8 @@ class Pair(NamedTuple):
 
     graph: int
     """Its graph's place in the data set."""
+    edge: int
+    """Its place among the pairs of its graph."""
     source: str
     target: str
     distance: float
@@ -110,6 +112,7 @@ def _pair(graph: int, record: GraphRecord, belief: EdgeBelief, k: int) -> Pair:
     rows, cols = record.support.endpoints
     return Pair(
         graph,
+        k,
         record.names[rows[k]],
         record.names[cols[k]],
         float(record.e[k]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -13,10 +13,12 @@ from markupsafe import Markup
 
 from .. import __version__
 from ..belief.checks import PredictiveCheck
+from ..belief.explain import TermCurve
 from ..belief.metrics import error
 from ..belief.predict import Predictions
 from ..infer.posterior import Fingerprint, Posterior
 from ..infer.priors import Marginal
+from ..readouts import Additive, TwoSlope
 from .payload import clean
 from .summary import DOUBTFUL, NEAR_CERTAIN, Summary
 
@@ -28,11 +30,24 @@ MEANINGS = {
     "delta belief is all or nothing.",
     "b": "How little is believed in a pair that the network gives no weight: its probability is "
     "1/(1 + exp(b)).",
+    "slack": "How fast belief falls for pairs without a weight, the further they are from having "
+    "one: near zero they are all alike.",
     "alpha": "How much it matters that every node is joined to others: with a larger alpha weights "
     "grow, so that no node is left alone.",
     "beta": "How much large weights cost: with a larger beta many pairs share small weights "
     "instead of few having large ones.",
 }
+# What b is where pairs without a weight are not all alike.
+BASELINES = {
+    TwoSlope: "How little is believed in a pair that is at the threshold of having a weight: its "
+    "probability is 1/(1 + exp(b)).",
+    Additive: "How little is believed in a pair that the network gives no weight, before the "
+    "curves add to it: its probability is 1/(1 + exp(b)).",
+}
+# Settings of readouts that are found in the data, and long.
+FOUND = ("levels", "terms")
+# Levels of a category that are read out.
+READ = 12
 # A replicated density is unlike the labels' when so small a share of them is beyond it.
 UNLIKE = 0.025
 
@@ -67,6 +82,13 @@ def number(x: float) -> str:
     if not np.isfinite(x):
         return "unknown" if np.isnan(x) else ("infinite" if x > 0 else "-infinite")
     return f"{x:,.0f}" if abs(x) >= 1e4 and abs(x) < 1e9 else f"{x:.4g}"
+
+
+def signed(x: float) -> str:
+    """What is added to log odds: two decimals are plenty."""
+    if abs(x) < 0.005:
+        return "0"
+    return ("+" if x > 0 else "\u2212") + f"{abs(x):,.{2 if abs(x) < 10 else 1}f}"
 
 
 def named(name: str) -> Markup:
@@ -190,6 +212,62 @@ def same_data(fitted: Fingerprint, reported: Fingerprint) -> bool:
     return fitted.digest == reported.digest
 
 
+def needed(terms: Sequence[TermCurve], engine: str) -> Iterator[Markup]:
+    """Which terms the labels ask for, and which they do not."""
+    if all((curve.low == curve.high).all() for curve in terms):
+        yield said(
+            "{} gives one value, without a band, so nothing here tells which terms are needed.",
+            engine,
+        )
+        return
+    yes = [curve.name for curve in terms if curve.matters]
+    no = [curve.name for curve in terms if not curve.matters]
+    if not yes:
+        yield said("The band of every term includes zero everywhere: the labels need none of them.")
+        return
+    yield said(
+        "<strong>The labels need {}.</strong>",
+        "every one of them" if not no and len(yes) > 1 else _listed(yes),
+    )
+    if no:
+        yield said(
+            "The band of {} includes zero everywhere: the labels do not need {}.",
+            _listed(no), "it" if len(no) == 1 else "them",
+        )  # fmt: skip
+
+
+def _listed(names: Sequence[str]) -> Markup:
+    """Names in a sentence: a, b and c."""
+    *most, last = (named(name) for name in names)
+    return said("{} and {}", Markup(", ").join(most), last) if most else last
+
+
+def extent(curve: TermCurve) -> tuple[str, str]:
+    """Where a term lowers the log odds most, and where it raises them most."""
+
+    def at(k: int) -> str:
+        where = curve.levels[k] if curve.levels else number(curve.x[k])
+        return f"{signed(curve.mean[k])} at {where}"
+
+    return at(int(np.argmin(curve.mean))), at(int(np.argmax(curve.mean)))
+
+
+def picture(curve: TermCurve) -> str:
+    """A term for those who do not see its picture."""
+    if curve.levels:
+        named = zip(curve.levels[:READ], curve.mean, strict=False)
+        return f"What {curve.name} adds: " + ", ".join(f"{k} {signed(x)}" for k, x in named)
+    places = (0, curve.x.size // 2, curve.x.size - 1)
+    heights = (f"{signed(curve.mean[k])} at {number(curve.x[k])}" for k in places)
+    return f"What {curve.name} adds: " + ", ".join(heights)
+
+
+def further(sizes: Mapping[str, int]) -> str:
+    """The numbers that curves are made of, which no table lists."""
+    each = (f"{n:,} {'coefficients' if name == 'curves' else name}" for name, n in sizes.items())
+    return f"{count(sum(sizes.values()), 'further number')} ({' and '.join(each)})" if sizes else ""
+
+
 def meaning(name: str, posterior: Posterior) -> str:
     """What a parameter does, with a number where it helps."""
     model = posterior.model
@@ -198,6 +276,7 @@ def meaning(name: str, posterior: Posterior) -> str:
         return f"A parameter of the {inside}, {type(getattr(model, inside)).__name__}."
     text = MEANINGS[name]
     if name == "b":
+        text = BASELINES.get(type(model.readout), text)
         middle = float(posterior.summary()["q50"]["b"])
         text += f" Here that is about {1 / (1 + np.exp(middle)):.2g}."
     return text
@@ -262,7 +341,9 @@ def described(thing: Any) -> str:
     """A class with its settings: DPG(depth=200, ...)."""
     if isinstance(thing, Marginal) or hasattr(type(thing), "params_type"):
         parts = (
-            f"{one.name}={described(getattr(thing, one.name))}" for one in dataclasses.fields(thing)
+            f"{one.name}={described(getattr(thing, one.name))}"
+            for one in dataclasses.fields(thing)
+            if one.name not in FOUND
         )
         return f"{type(thing).__name__}({', '.join(parts)})"
     return repr(float(thing)) if isinstance(thing, float) else repr(thing)

@@ -1,0 +1,81 @@
+"""`edgebelief explain`: why an edge is believed in, and what a model has learned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ..data.tables import write_table
+from ..estimators import GraphLearner, load
+from ..readouts import Additive
+from .inputs import Given
+from .outputs import PICTURES, TABLES, check_target, save_picture
+from .session import Misused, Session
+from .verdicts import end, say_findings, verdict_to_json
+
+
+def explained(
+    this: Session,
+    model: Path,
+    given: Given,
+    pair: tuple[str | None, str | None, int],
+    out: Path | None,
+    force: bool,
+) -> None:
+    """`edgebelief explain`."""
+    source, target, graph = pair
+    about_a_pair = source is not None and target is not None
+    if (source is None) != (target is None) or about_a_pair != bool(given.paths):
+        raise Misused("a pair is --source, --target and the DATA it is in; give all three or none.")
+    if out is not None:
+        check_target(out, force, (*PICTURES, *TABLES), [model, *given.read_files])
+        if about_a_pair and out.suffix.lower() in PICTURES:
+            raise Misused(f"{out}: the explanation of a pair is a table; use .csv or .parquet.")
+    learner = load(model)
+    if about_a_pair:
+        X, _ = given.read_for(learner)
+        more = given.known_of(X)
+        table = given.blame(lambda: learner.explain(X, source, target, graph, **more))
+        p = table.attrs["probability"]
+        this.say(f"{source} and {target}: probability {p:.4g}. What its logit is the sum of:")
+        this.show(table)
+        this.answer = {"probability": p, "parts": records_of(table)}
+    else:
+        found = terms_of(learner)
+        if found is None:
+            name = type(learner.model_.readout).__name__
+            raise ValueError(
+                f"{model}: its readout, {name}, has no terms; name a pair (--source, --target), or "
+                f"fit with --readout additive."
+            )
+        table = found
+        this.show(table, "terms, by how much they move the logit")
+        needed = table["needed"].sum()
+        this.say(f"the labels need {needed} of {len(table)}; the bands of the others hold zero")
+        this.answer = {"terms": records_of(table)}
+    if out is not None:
+        if out.suffix.lower() in PICTURES:
+            from ..plots import TermsDisplay
+
+            save_picture(out, lambda: TermsDisplay.of(learner.posterior_).plot()[0].figure)
+        else:
+            write_table(out, table)
+        this.say(f"written to {out}")
+    say_findings(this, learner.posterior_.verdict)
+    this.answer["verdict"] = verdict_to_json(learner.posterior_.verdict)
+    end(learner.posterior_.verdict)
+
+
+def terms_of(learner: GraphLearner) -> pd.DataFrame | None:
+    """The terms of an additive model."""
+    return learner.terms() if isinstance(learner.model_.readout, Additive) else None
+
+
+def records_of(table: pd.DataFrame | None) -> list[dict[str, Any]] | None:
+    """For JSON, which has no NaN."""
+    if table is None:
+        return None
+    named = table if isinstance(table.index, pd.RangeIndex) else table.reset_index(names="name")
+    return named.astype(object).where(named.notna(), None).to_dict("records")  # type: ignore[return-value]

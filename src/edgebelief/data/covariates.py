@@ -1,0 +1,168 @@
+"""What is known of pairs besides their distances.
+
+The covariates of one graph come as one of
+
+    a frame of pairs    columns source, target, and one per covariate; a row per pair
+    a frame of nodes    its index names the nodes; numbers become "age gap", |x_i - x_j|, and
+                        categories "same sector", whether both are of one
+    a mapping           from names to symmetric matrices (N, N), or to vectors over the pairs
+
+and become vectors over the pairs by name: of numbers, or of text for categories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..edges import Complete
+from ..validate import as_floats, check_names, same_nodes
+
+ENDS = ["source", "target"]
+
+
+def pair_covariates(given: Any, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """The covariates of one graph as vectors over its pairs, by name.
+
+    Parameters
+    ----------
+    given : DataFrame, mapping or None
+        In one of the forms above. Every pair needs a value; gaps are refused.
+    names : sequence of str
+        The graph's nodes.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from edgebelief.data import pair_covariates
+    >>> nodes = pd.DataFrame({"age": [30, 34, 50], "team": list("xyx")}, ["ada", "bob", "cy"])
+    >>> found = pair_covariates(nodes, ["ada", "bob", "cy"])
+    >>> found["age gap"], found["same team"]
+    (array([ 4., 20., 16.]), array([0., 1., 0.]))
+    """
+    if given is None:
+        return {}
+    if isinstance(given, pd.DataFrame):
+        of_pairs = set(ENDS) <= {str(name) for name in given.columns}
+        found = _from_pairs(given, names) if of_pairs else _from_nodes(given, names)
+    elif isinstance(given, Mapping):
+        found = {str(name): _from_matrix(str(name), x, names) for name, x in given.items()}
+    else:
+        raise TypeError(
+            f"covariates are a data frame (a row per pair with source and target, or per node), or "
+            f"a mapping from names to matrices; got {type(given).__name__}."
+        )
+    if not found:
+        raise ValueError("covariates: there are none in it.")
+    for values in found.values():
+        values.flags.writeable = False
+    return found
+
+
+def _from_pairs(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, np.ndarray]:
+    check_names(frame.columns, frame.shape[1], "covariates: columns")
+    place = {name: i for i, name in enumerate(names)}
+    ends = [[place.get(str(name), -1) for name in frame[end]] for end in ENDS]
+    low, high = np.sort(np.array(ends, int).reshape(2, -1), axis=0)
+    if (low < 0).any():
+        row = int(np.argmax(low < 0))
+        pair = tuple(str(frame[end].iloc[row]) for end in ENDS)
+        raise ValueError(
+            f"covariates: the pair {pair} is not among the nodes, {list(names[:5])} ..."
+        )
+    if (low == high).any():
+        row = int(np.argmax(low == high))
+        raise ValueError(f"covariates: {names[low[row]]!r} is paired with itself.")
+    order = np.full((len(names),) * 2, -1)
+    order[low, high] = np.arange(len(frame))
+    rows, cols = Complete(len(names)).endpoints
+    if len(frame) > np.unique(low * len(names) + high).size:
+        times = np.zeros(order.shape, int)
+        np.add.at(times, (low, high), 1)
+        i, j = np.argwhere(times > 1)[0]
+        raise ValueError(f"covariates: the pair {names[i]!r}, {names[j]!r} has two rows.")
+    chosen = order[rows, cols]
+    if (chosen < 0).any():
+        k = int(np.argmax(chosen < 0))
+        raise ValueError(
+            f"covariates: the pair {names[rows[k]]!r}, {names[cols[k]]!r} has no row; every pair "
+            f"needs a value ({int((chosen < 0).sum())} have none)."
+        )
+    where = frame[ENDS].astype(str).agg(", ".join, axis=1)
+    return {
+        str(name): _values(frame[name], str(name), where)[chosen]
+        for name in frame.columns
+        if str(name) not in ENDS
+    }
+
+
+def _from_nodes(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, np.ndarray]:
+    check_names(frame.columns, frame.shape[1], "covariates: columns")
+    index = list(check_names(frame.index, len(frame), "covariates: node names"))
+    missing = [name for name in names if name not in index]
+    if missing:
+        raise ValueError(
+            f"covariates: no row for nodes {missing[:5]}; a frame without the columns source and "
+            f"target has a row per node, named in its index. It has {index[:5]} ..."
+        )
+    frame = frame.set_axis(index).loc[list(names)]
+    rows, cols = Complete(len(names)).endpoints
+    found = {}
+    for name in frame.columns:
+        x = _values(frame[name], str(name), pd.Series(names))
+        if x.dtype.kind == "U":
+            found[f"same {name}"] = (x[rows] == x[cols]).astype(float)
+        else:
+            found[f"{name} gap"] = np.abs(x[rows] - x[cols])
+    return found
+
+
+def _from_matrix(name: str, given: Any, names: Sequence[str]) -> np.ndarray:
+    if isinstance(given, pd.DataFrame):
+        given = same_nodes(given, f"covariate {name!r}", names).to_numpy()
+    array = np.asarray(given)
+    rows, cols = Complete(len(names)).endpoints
+    n = len(names)
+    if array.shape not in ((n, n), (rows.size,)):
+        raise ValueError(
+            f"covariate {name!r} has shape {array.shape}; of {n} nodes it must be a matrix "
+            f"({n}, {n}) or a vector of {rows.size} pairs."
+        )
+    pairs = pd.Series([f"{names[i]}, {names[j]}" for i, j in zip(rows, cols, strict=True)])
+    if array.ndim == 1:
+        return _values(pd.Series(array), name, pairs)
+    both = array[rows, cols], array[cols, rows]
+    upper, lower = (_values(pd.Series(x), name, pairs) for x in both)
+    if upper.dtype.kind == "U":
+        unequal = upper != lower
+    else:
+        unequal = np.abs(upper - lower) > 1e-8 * np.abs(upper).max(initial=0.0)
+    if unequal.any():
+        k = int(np.argmax(unequal))
+        raise ValueError(
+            f"covariate {name!r} is not symmetric: of the pair {pairs[k]} it is {upper[k]} one "
+            f"way and {lower[k]} the other; edges have no direction."
+        )
+    return upper
+
+
+def _values(column: pd.Series, name: str, where: pd.Series) -> np.ndarray:
+    """Numbers, or text for categories; no gaps."""
+    if column.isna().any():
+        at = where.iloc[int(np.argmax(column.isna()))]
+        raise ValueError(
+            f"covariate {name!r} is missing for {at}; fill the gap (a category of its own, say)."
+        )
+    text = isinstance(column.dtype, pd.CategoricalDtype) or any(
+        isinstance(cell, str) for cell in column
+    )
+    if text:
+        return np.array([str(cell) for cell in column])
+    values = as_floats(column.to_numpy(), f"covariate {name!r}").copy()
+    if not np.isfinite(values).all():
+        at = where.iloc[int(np.argmax(~np.isfinite(values)))]
+        raise ValueError(f"covariate {name!r} is infinite for {at}.")
+    return values

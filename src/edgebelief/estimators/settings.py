@@ -1,0 +1,120 @@
+"""What a learner's settings mean: names become parts, beliefs a prior, scales numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..belief import elicit_prior
+from ..data.dataset import GraphDataset
+from ..data.forms import rescaled
+from ..infer import MAP, NUTS, VI, EdgeModel, Engine, Exact, Prior
+from ..infer.flatness import best_rescaling
+from ..networks import DPG, Network
+from ..readouts import Additive, Affine, Readout, TwoSlope
+from ..validate import check_number
+
+NETWORKS: dict[str, type[Network]] = {"dpg": DPG}
+READOUTS: dict[str, Callable[[], Readout]] = {
+    "affine": Affine,
+    "two-slope": TwoSlope,
+    "additive": Additive,
+}
+ENGINES: dict[str, Callable[[], Engine]] = {"exact": Exact, "nuts": NUTS, "map": MAP, "vi": VI}
+# Networks count in single precision, which ends at 3e38: this leaves room for theta, and for the
+# rescalings that are tried. A median so tiny has no reciprocal.
+HUGE, TINY = 1e20, 1e-300
+
+
+def network_of(network: Any, depth: Any) -> Network:
+    """The network that a name and a depth mean, or the one given."""
+    if isinstance(network, Network):
+        return network
+    if not (isinstance(network, str) and network in NETWORKS):
+        raise ValueError(
+            f"network must be one of {sorted(NETWORKS)}, or a Network; got {network!r}."
+        )
+    return NETWORKS[network](depth=int(depth) if isinstance(depth, np.integer) else depth)
+
+
+def readouts_of(readout: Any) -> dict[str, Readout]:
+    """The readout that is meant, by name; all that "auto" chooses from."""
+    if isinstance(readout, Readout):
+        return {type(readout).__name__: readout}
+    if isinstance(readout, str) and readout == "auto":
+        return {name: make() for name, make in READOUTS.items()}
+    if not (isinstance(readout, str) and readout in READOUTS):
+        raise ValueError(
+            f"readout must be auto, one of {sorted(READOUTS)}, or a Readout; got {readout!r}."
+        )
+    return {readout: READOUTS[readout]()}
+
+
+def engine_of(inference: Any) -> Engine | None:
+    """The engine that is meant; None for "auto"."""
+    if isinstance(inference, Engine):
+        return inference
+    if isinstance(inference, str) and inference == "auto":
+        return None
+    if not (isinstance(inference, str) and inference in ENGINES):
+        raise ValueError(
+            f"inference must be auto, one of {sorted(ENGINES)}, or an engine; got {inference!r}."
+        )
+    return ENGINES[inference]()
+
+
+def prior_of(prior: Any, data: GraphDataset) -> Prior:
+    """The prior that a name, or beliefs about graphs, mean on these data."""
+    if isinstance(prior, Prior):
+        return prior
+    if isinstance(prior, str):
+        return Prior.named(prior)
+    if isinstance(prior, Mapping):
+        return elicit_prior(data, **prior)
+    raise TypeError(
+        f"prior must be a name, a Prior, or beliefs such as {{'density': (0.05, 0.5)}}; got "
+        f"{prior!r}."
+    )
+
+
+def scale_of(scale: Any, network: Network, prior: Any, relative: bool, data: GraphDataset) -> Any:
+    """What distances are multiplied by: a number, or "median"."""
+    if scale is None:
+        return "median" if relative else 1.0
+    if isinstance(scale, str) and scale == "median":
+        return "median"
+    if isinstance(scale, str) and scale == "auto":
+        named = prior if isinstance(prior, str | Prior) else "altered"
+        return float(best_rescaling(EdgeModel(network, prior=named), _checked_size(data))[0])
+    if isinstance(scale, str):
+        raise ValueError(f"scale must be None, 'auto', 'median' or a number; got {scale!r}.")
+    factor = check_number(scale, "scale")
+    if not (np.isfinite(factor) and factor > 0):
+        raise ValueError(f"scale must be positive and finite; got {factor:g}.")
+    return factor
+
+
+def scaled_by(scale: Any, data: GraphDataset) -> GraphDataset:
+    """The data with distances so scaled, and of a size that networks can count with."""
+    if isinstance(scale, str):
+        medians = [float(np.median(record.e)) for record in data]
+        if min(medians) <= TINY:
+            t = int(np.argmin(medians))
+            raise ValueError(
+                f"graph {t}: the median distance is {medians[t]:g}, and cannot be divided by. "
+                f"Relative distances (scale='median') are for positive ones."
+            )
+        return _checked_size(rescaled(data, [1 / m for m in medians]))
+    return _checked_size(data if scale == 1 else rescaled(data, [scale] * len(data)))
+
+
+def _checked_size(data: GraphDataset) -> GraphDataset:
+    for t, record in enumerate(data):
+        if not np.abs(record.e).max() < HUGE:
+            raise ValueError(
+                f"graph {t}: its distances, scaled, reach {np.abs(record.e).max():g}, and networks "
+                f"count in single precision. Rescale them: scale='median', or a small number."
+            )
+    return data

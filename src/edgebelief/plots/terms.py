@@ -1,0 +1,134 @@
+"""What raises and lowers belief: the curves of an additive readout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+
+from ..belief.explain import LEVEL, TermCurve, term_curves
+from ..data.randomness import Key
+from ..infer.posterior import Posterior
+from .style import BLUE, INK, axes_for, tidy
+
+# What the built-in features are, for the axis of a picture: see `edgebelief.readouts.features`.
+WORDS = {
+    "z": "how far above its threshold (z)",
+    "lam sum": "duals of both nodes, added",
+    "lam gap": "duals of both nodes, difference",
+    "distance": "distance",
+    "mean sum": "both nodes' mean distance, added",
+    "mean gap": "both nodes' mean distance, difference",
+    "minimum sum": "both nodes' least distance, added",
+    "minimum gap": "both nodes' least distance, difference",
+    "spread sum": "both nodes' spread of distances, added",
+    "spread gap": "both nodes' spread of distances, difference",
+    "rank sum": "log rank among neighbours, both ways, added",
+    "rank gap": "log rank among neighbours, both ways, difference",
+}
+# Axes in a row at most; letters of a name that fit over an axis, and below a tick; levels that are
+# named on an axis.
+COLUMNS, LONGEST, SHORT, NAMED = 4, 26, 12, 12
+
+# Of terms that are not needed: paler than the others, and yet to be read.
+PALER = "#8d99a3"
+
+
+@dataclass(frozen=True)
+class TermsDisplay:
+    """What each term adds to the log odds of a pair: its mean, and the band that holds 90 %.
+
+    Side by side on one vertical axis, so that sizes can be compared. A category has a point with a
+    bar for each level. Terms that the labels do not need, whose band includes zero everywhere, are
+    pale.
+
+    Parameters
+    ----------
+    curves : sequence of TermCurve
+        See `of`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgebelief.belief import TermCurve
+    >>> from edgebelief.plots import TermsDisplay
+    >>> x = np.linspace(0, 5, 50)
+    >>> near = TermCurve("distance", x, 2 - x, 1 - x, 3 - x, size=1.4)
+    >>> kind, rise = np.arange(2.0), np.array([-0.1, 0.1])
+    >>> road = TermCurve("road", kind, rise, rise - 1, rise + 1, 0.1, ("lane", "none"))
+    >>> left, right = TermsDisplay([near, road]).plot()
+    >>> left.get_title(loc="left"), right.get_title(loc="left")
+    ('distance: 1.4', 'road: 0.1, not needed')
+    """
+
+    curves: Sequence[TermCurve]
+
+    @classmethod
+    def of(cls, posterior: Posterior, key: Key | int = 0) -> TermsDisplay:
+        """From a posterior whose readout is `Additive`."""
+        return cls(term_curves(posterior, key))
+
+    def plot(self, axes: Any = None, most: int = 12) -> Any:
+        """Draw the largest `most` on an axis each (new ones by default); returns them."""
+        curves = list(self.curves)[:most]
+        if not curves:
+            raise ValueError("there is no curve to draw.")
+        rows = -(-len(curves) // COLUMNS)
+        columns = -(-len(curves) // rows)  # as even as can be
+        axes = _axes(axes, len(curves), rows, columns)
+        for k, (axis, curve) in enumerate(zip(axes, curves, strict=True)):
+            color = BLUE if curve.matters else PALER
+            axis.axhline(0, color=INK, lw=1)
+            if curve.levels:
+                _draw_levels(axis, curve, color)
+            else:
+                axis.fill_between(curve.x, curve.low, curve.high, color=color, alpha=0.25, lw=0)
+                axis.plot(curve.x, curve.mean, color=color, lw=2.2)
+            needed = "" if curve.matters else ", not needed"
+            title = f"{shortened(curve.name, LONGEST)}: {curve.size:.2g}{needed}"
+            # Names are the caller's: a dollar in one is a dollar.
+            axis.set_title(title, loc="left", fontsize=11, parse_math=False)
+            axis.set_xlabel(fill(in_words(curve), LONGEST + 6), fontsize=9, parse_math=False)
+            if k % columns == 0:
+                axis.set_ylabel(f"added to the log odds\n(mean, {100 * LEVEL:g} %)")
+            tidy(axis)
+        ends = np.array([axis.get_ylim() for axis in axes])
+        for axis in axes:
+            axis.set_ylim(ends.min(), ends.max())
+        return axes
+
+
+def in_words(curve: TermCurve) -> str:
+    """What a term is a curve of: a built-in feature, or a covariate by its own name."""
+    return shortened(WORDS.get(curve.name, curve.name), 2 * LONGEST)
+
+
+def shortened(name: str, longest: int) -> str:
+    """With an ellipsis in the place of what does not fit."""
+    return name if len(name) <= longest else name[: longest - 1] + "…"
+
+
+def _axes(given: Any, n: int, rows: int, columns: int) -> Any:
+    """In rows, without those left over."""
+    if given is not None:
+        return axes_for(given, 1, n, (0, 0))
+    axes = axes_for(None, rows, columns, (1 + 2.9 * columns, 0.4 + 2.9 * rows), sharey=True)
+    for axis in axes[n:]:
+        axis.remove()
+    return axes[:n]
+
+
+def _draw_levels(axis: Any, curve: TermCurve, color: str) -> None:
+    ends = np.stack([curve.mean - curve.low, curve.high - curve.mean])
+    axis.errorbar(curve.x, curve.mean, np.maximum(ends, 0), fmt="o", color=color, ms=5, lw=2.2)
+    shown = np.arange(0, len(curve.levels), -(-len(curve.levels) // NAMED))
+    names = [shortened(curve.levels[k], SHORT) for k in shown]
+    upright = max(map(len, names)) * len(names) > LONGEST
+    axis.set_xticks(
+        curve.x[shown], names, parse_math=False, fontsize=9,
+        rotation=40 if upright else 0, ha="right" if upright else "center",
+    )  # fmt: skip
+    axis.set_xlim(-0.5, len(curve.levels) - 0.5)
