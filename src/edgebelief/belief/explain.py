@@ -175,7 +175,7 @@ class TermCurve(NamedTuple):
     x: Float[np.ndarray, " points"]
     mean: Float[np.ndarray, " points"]
     low: Float[np.ndarray, " points"]
-    """The end of the band that holds the curve at each point with probability 0.9."""
+    """The end of the band that holds the whole curve with probability 0.9."""
     high: Float[np.ndarray, " points"]
     size: float
     """How much the term moves the logit: its root mean square over the pairs fitted."""
@@ -213,11 +213,12 @@ def term_curves(posterior: Posterior, key: Key | int = 0) -> list[TermCurve]:
     for term in readout.terms:
         some, x = coefficients[:, places[term.name]], term.curve.points
         f = some @ np.asarray(term.curve.columns(jnp.asarray(x)), float).T
-        low, high = np.quantile(f, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+        mean, sd = f.mean(0), np.maximum(f.std(0), 1e-12)
+        half = np.quantile((np.abs(f - mean) / sd).max(1), LEVEL) * sd
         squares = np.einsum("di,ij,dj->d", some, term.curve.gram, some)
         size = float(np.sqrt(max(squares.mean(), 0.0)))
         levels = term.curve.names if isinstance(term.curve, Levels) else ()
-        found.append(TermCurve(term.name, x, f.mean(0), low, high, size, levels))
+        found.append(TermCurve(term.name, x, mean, mean - half, mean + half, size, levels))
     return sorted(found, key=lambda curve: -curve.size)
 
 

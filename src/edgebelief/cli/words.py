@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 NAMES = (
-    "bootstrap|cost|costs|degree|density|depth|fdr|inference|level|mass|metric|missing|prior|scale|"
+    "bootstrap|cost|costs|degree|density|depth|fdr|inference|level|mass|metric|missing|prior|readout|scale|"
     "theta|threshold|top_k|transform"
 )
 # What has another name here, or is not to be had; first come, first served.
@@ -20,6 +20,8 @@ PHRASES = (
     (r"\btheta_for\(e, degree=\.\.\.\) finds", "--degree finds"),
     (r"Say value=\.*", "Keep one of them beside source and target."),
     (r"Multiply the distances by (\S+): then", r"Multiply the distances (--scale \1): then"),
+    (r"Pass covariates=\.\.\., with", "Give --covariates, with"),
+    (r" raise n_draws,", ""),
     (r"(?:\ba callable, for your own|, or a function|, or pass one|, or an engine)", ""),
     (rf"\b({NAMES})=['\"]?([\w.-]*[\w-])['\"]?", r"--\1 \2"),
     (rf"^({NAMES}) (must|is|has)\b", r"--\1 \2"),

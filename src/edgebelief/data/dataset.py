@@ -231,7 +231,7 @@ class GraphDataset(Sequence[GraphRecord]):
                     np.stack([record.known for record in members]),
                     Complete(int(n_nodes)),
                     {
-                        name: np.stack([record.covariates[name] for record in members])
+                        name: _stacked(name, [record.covariates[name] for record in members])
                         for name in members[0].covariates
                         if all(name in record.covariates for record in members)
                     },
@@ -247,6 +247,12 @@ class GraphDataset(Sequence[GraphRecord]):
             f"<GraphDataset: {len(self)} graphs of {size} nodes, "
             f"{self.n_labels} of {total} labels known>"
         )
+
+
+def _stacked(name: str, columns: list[np.ndarray]) -> np.ndarray:
+    if len({column.dtype.kind == "U" for column in columns}) > 1:
+        raise ValueError(f"the covariate {name!r} is a category in one graph, numbers in another.")
+    return np.stack(columns)
 
 
 def _one_for_each(parts: Any, n_graphs: int, what: str) -> list[Any]:

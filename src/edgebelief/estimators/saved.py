@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from .. import __version__, modelfile
 from ..data.forms import check_form
@@ -98,6 +99,7 @@ def save(path: str | Path, learner: GraphLearner) -> None:
             "n_chains": posterior.n_chains,
         },
     }
+    settings["comparison"] = _comparison_out(learner.comparison_)
     arrays = {"weights": np.asarray(posterior.weights), "n_nodes": np.array(n_nodes, np.int64)}
     arrays |= {f"param.{name}": np.asarray(v) for name, v in posterior.params.items()}
     arrays |= {f"stat.{name}": np.asarray(v) for name, v in posterior.sample_stats.items()}
@@ -184,8 +186,28 @@ def _restored(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> GraphL
     demand(type(seed) is int and 0 <= seed < 2**32, "its seed is no seed")
     demand(scale == "median" or (type(scale) is float and 0 < scale < np.inf), "its scale is none")
     learner.seed_, learner.scale_ = seed, scale
+    learner.comparison_ = _comparison_in(settings.get("comparison"))
     learner.model_, learner.posterior_ = model, posterior
     return learner
+
+
+def _comparison_out(table: pd.DataFrame | None) -> Any:
+    """JSON has no NaN: None."""
+    if table is None:
+        return None
+    rows = [[None if pd.isna(x) else float(x) for x in row] for row in table.to_numpy()]
+    return {"columns": list(table.columns), "index": list(table.index), "rows": rows}
+
+
+def _comparison_in(found: Any) -> pd.DataFrame | None:
+    if found is None:
+        return None
+    names = [*found["columns"], *found["index"]]
+    demand(all(isinstance(name, str) for name in names), "its comparison has no names")
+    rows = [
+        [np.nan if x is None else check_number(x, "a figure") for x in r] for r in found["rows"]
+    ]
+    return pd.DataFrame(rows, index=found["index"], columns=found["columns"])
 
 
 def _check_learner(learner: GraphLearner, given: Mapping[str, Any]) -> None:
