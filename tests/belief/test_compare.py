@@ -36,6 +36,7 @@ def test_agrees_with_leaving_each_graph_out(data, posterior):
     np.testing.assert_allclose(found.scores, exact, atol=0.25)
 
 
+@pytest.mark.slow
 def test_graphs_that_are_hard_to_forget_are_left_out_indeed(data, posterior, monkeypatch):
     monkeypatch.setattr(sys.modules["edgebelief.belief.compare"], "PARETO_K", -1.0)
     found = leave_one_out(0, posterior, data[:3], engine=Exact())

@@ -64,6 +64,7 @@ def test_a_model_is_explained_by_its_terms(edgebelief, fitted, tmp_path):
     assert (tmp_path / "terms.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_every_command_that_predicts_takes_covariates(edgebelief, fitted, tmp_path):
     given = [fitted / "model.eb", fitted / "data.npz"]
     more = ["-c", fitted / "roads.csv"]
@@ -127,6 +128,7 @@ def test_misuse_is_said(edgebelief, fitted, walk, small, case):
     assert not Path("m.eb").exists()
 
 
+@pytest.mark.slow
 def test_auto_says_how_it_chose(edgebelief, walk, tmp_path):
     fit = ["fit", walk / "data.npz", "--depth", "10", "--readout", "auto"]
     ran = edgebelief(*fit, "--out", tmp_path / "m.eb", "--json")

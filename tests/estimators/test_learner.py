@@ -627,7 +627,7 @@ def test_a_prior_by_name_as_an_object_or_as_beliefs(train):
         ({"depth": 2.5}, ValueError, "depth must be a number of layers"),
         ({"depth": "20"}, ValueError, "depth must be a number of layers"),
         ({"metric": "cosine"}, ValueError, "metric must be one of"),
-        ({"scale": "mean"}, ValueError, "scale must be None, 'auto', 'median' or a number"),
+        ({"scale": "mean"}, ValueError, "scale must be None, auto, median, relative or a number"),
         ({"scale": -2.0}, ValueError, "scale must be positive"),
         ({"scale": np.inf}, ValueError, "scale must be positive"),
         ({"scale": True}, TypeError, "scale must be a number"),

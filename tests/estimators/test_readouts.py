@@ -52,6 +52,7 @@ def test_names_mean_readouts(data):
         GraphLearner(readout="linear").fit(data)
 
 
+@pytest.mark.slow
 def test_every_method_takes_covariates_and_needs_them(learner, data, known, tmp_path):
     X, more = data[6:], {"covariates": known[6:]}
     p = learner.predict_proba(X, **more)
@@ -123,6 +124,7 @@ def test_covariates_are_for_additive_readouts(data, known):
         GraphLearner(readout=SMALL, **QUICK).fit(data[:2], covariates=mixed)
 
 
+@pytest.mark.slow
 def test_auto_keeps_the_best_by_left_out_graphs(data, known, tmp_path):
     found = GraphLearner(readout="auto", **QUICK).fit(data, covariates=known)
     table = found.comparison_
@@ -137,9 +139,10 @@ def test_auto_keeps_the_best_by_left_out_graphs(data, known, tmp_path):
 def test_relative_features_come_with_relative_distances(data):
     relative = Additive(features=("z", "rank sum"), relative=True)
     found = GraphLearner(readout=relative, **QUICK).fit(data[:6])
-    assert found.scale_ == "median"
+    assert found.scale_ == "relative"
 
 
+@pytest.mark.slow
 def test_beliefs_about_graphs_and_checks_of_the_prior_cover_it(data, known):
     """An elicited prior keeps the terms' own; before a fit, the prior draws graphs."""
     settings = {"readout": SMALL, "prior": {"density": (0.1, 0.6)}, **QUICK}

@@ -193,7 +193,7 @@ def fit(
     scale: Annotated[
         str | None,
         typer.Option(
-            metavar="auto|median|NUMBER",
+            metavar="auto|median|relative|NUMBER",
             help="Multiply the distances: by what suits the prior, by one over each graph's "
             "median, or by a number. By default, by nothing.",
             rich_help_panel=o.HOW,

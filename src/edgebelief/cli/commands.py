@@ -322,14 +322,14 @@ def reported(this: Session, model: Path, given: Given, out: Path, title: str, fo
 
 def scale_from(text: str | None) -> Any:
     """What --scale says."""
-    if text is None or text in ("auto", "median"):
+    if text is None or text in ("auto", "median", "relative"):
         return text
     try:
         number = float(text)
     except ValueError:
         number = np.nan
     if not 0 < number < np.inf:
-        raise Misused(f"--scale is auto, median or a number above 0; got {text!r}.")
+        raise Misused(f"--scale is auto, median, relative or a number above 0; got {text!r}.")
     return number
 
 

@@ -75,11 +75,12 @@ class GraphLearner(BaseEstimator):
     metric : "precomputed", "sqeuclidean", "log-euclidean", "correlation" or callable
         What X holds: distances, or signals to compute these distances from. A function takes
         signals (P, N) and returns distances.
-    scale : None, "auto", "median" or float
+    scale : None, "auto", "median", "relative" or float
         What distances are multiplied by, at fit and at predict. Never anything unless asked: None.
         "auto" is the power of ten that suits the prior; "median" divides each graph's distances by
-        their median, so that only ratios matter; a number is that number. Where a rescaling would
-        help, the verdict says so.
+        their median, so that only ratios matter; "relative" does, and makes theta mean the same in
+        graphs of other sizes (the default of a relative readout); a number is that number. Where a
+        rescaling would help, the verdict says so.
     missing : "error" or "pairwise"
         Gaps (NaN) in signals: refused, or each pair uses the signals that have both.
     transform : None, "log", "diff", "log-returns" or "standardize"
@@ -95,7 +96,7 @@ class GraphLearner(BaseEstimator):
     posterior_ : Posterior
         With its `verdict`.
     model_ : EdgeModel
-    scale_ : float or "median"
+    scale_ : float, "median" or "relative"
     comparison_ : DataFrame or None
         Of the readouts, where "auto" had to choose.
 
@@ -120,7 +121,7 @@ class GraphLearner(BaseEstimator):
         *,
         readout: Literal["affine", "two-slope", "additive", "auto"] | Readout = "affine",
         metric: Any = "precomputed",
-        scale: Literal["auto", "median"] | float | None = None,
+        scale: Literal["auto", "median", "relative"] | float | None = None,
         missing: Literal["error", "pairwise"] = "error",
         transform: Transform | None = None,
         inference: str | Engine = "auto",

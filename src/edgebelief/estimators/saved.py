@@ -45,7 +45,7 @@ from ..readouts import Additive, Affine, Readout, TwoSlope
 from ..validate import check_number
 from .learner import GraphLearner
 from .saved_arrays import demand, family_in, family_out, terms_in, terms_out, under
-from .settings import engine_of, network_of, readouts_of
+from .settings import BY_GRAPH, engine_of, network_of, readouts_of
 
 KIND = "GraphLearner"
 # What a file may name, and what makes it: a function that checks, where the class does not.
@@ -184,7 +184,7 @@ def _restored(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> GraphL
     _check_learner(learner, settings["learner"])
     seed, scale = settings["seed"], settings["scale"]
     demand(type(seed) is int and 0 <= seed < 2**32, "its seed is no seed")
-    demand(scale == "median" or (type(scale) is float and 0 < scale < np.inf), "its scale is none")
+    demand(scale in BY_GRAPH or (type(scale) is float and 0 < scale < np.inf), "its scale is none")
     learner.seed_, learner.scale_ = seed, scale
     learner.comparison_ = _comparison_in(settings.get("comparison"))
     learner.model_, learner.posterior_ = model, posterior

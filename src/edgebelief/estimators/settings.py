@@ -14,6 +14,7 @@ from ..infer import MAP, NUTS, VI, EdgeModel, Engine, Exact, Prior
 from ..infer.flatness import best_rescaling
 from ..networks import DPG, Network
 from ..readouts import Additive, Affine, Readout, TwoSlope
+from ..readouts.features import size_of
 from ..validate import check_number
 
 NETWORKS: dict[str, type[Network]] = {"dpg": DPG}
@@ -26,6 +27,8 @@ ENGINES: dict[str, Callable[[], Engine]] = {"exact": Exact, "nuts": NUTS, "map":
 # Networks count in single precision, which ends at 3e38: this leaves room for theta, and for the
 # rescalings that are tried. A median so tiny has no reciprocal.
 HUGE, TINY = 1e20, 1e-300
+# Scales that each graph has of its own.
+BY_GRAPH = ("median", "relative")
 
 
 def network_of(network: Any, depth: Any) -> Network:
@@ -80,16 +83,18 @@ def prior_of(prior: Any, data: GraphDataset) -> Prior:
 
 
 def scale_of(scale: Any, network: Network, prior: Any, relative: bool, data: GraphDataset) -> Any:
-    """What distances are multiplied by: a number, or "median"."""
+    """What distances are multiplied by: a number, "median" or "relative"."""
     if scale is None:
-        return "median" if relative else 1.0
-    if isinstance(scale, str) and scale == "median":
-        return "median"
+        return "relative" if relative else 1.0
+    if isinstance(scale, str) and scale in BY_GRAPH:
+        return scale
     if isinstance(scale, str) and scale == "auto":
         named = prior if isinstance(prior, str | Prior) else "altered"
         return float(best_rescaling(EdgeModel(network, prior=named), _checked_size(data))[0])
     if isinstance(scale, str):
-        raise ValueError(f"scale must be None, 'auto', 'median' or a number; got {scale!r}.")
+        raise ValueError(
+            f"scale must be None, auto, median, relative or a number; got {scale!r}."
+        )
     factor = check_number(scale, "scale")
     if not (np.isfinite(factor) and factor > 0):
         raise ValueError(f"scale must be positive and finite; got {factor:g}.")
@@ -104,9 +109,11 @@ def scaled_by(scale: Any, data: GraphDataset) -> GraphDataset:
             t = int(np.argmin(medians))
             raise ValueError(
                 f"graph {t}: the median distance is {medians[t]:g}, and cannot be divided by. "
-                f"Relative distances (scale='median') are for positive ones."
+                f"Relative distances (scale={scale!r}) are for positive ones."
             )
-        return _checked_size(rescaled(data, [1 / m for m in medians]))
+        sizes = [size_of(n) if scale == "relative" else 1.0 for n in data.n_nodes]
+        factors = [1 / (m * s) for m, s in zip(medians, sizes, strict=True)]
+        return _checked_size(rescaled(data, factors))
     return _checked_size(data if scale == 1 else rescaled(data, [scale] * len(data)))
 
 

@@ -3,9 +3,11 @@
 from .additive import Additive, AdditiveParams
 from .affine import Affine, AffineParams
 from .base import Readout
+from .features import OF_NETWORK
 from .two_slope import TwoSlope, TwoSlopeParams
 
 __all__ = [
+    "OF_NETWORK",
     "Additive",
     "AdditiveParams",
     "Affine",

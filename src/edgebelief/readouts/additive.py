@@ -14,7 +14,7 @@ from ..data.dataset import Stack
 from ..networks import Output
 from .base import Readout
 from .curves import Curve, Levels, curve_of, levels_of
-from .features import ALL, OF_DISTANCES, OF_OUTPUT, pair_features
+from .features import ALL, OF_DISTANCES, OF_OUTPUT, pair_features, relative_output
 
 # What other parts of a logit, and their sum, are called.
 RESERVED = ("weight", "baseline", "slack", "logit")
@@ -44,10 +44,11 @@ class Additive(Readout):
     covariates : tuple of str, optional
         Names of pair covariates that the data set carries, as further terms; by default all.
     relative : bool
-        Features of distances relative to their graph (distances over their median, ranks over
-        N - 1), so that a model carries over to graphs of other sizes and scales, at a small cost
-        in sharpness. The network should then see relative distances too:
-        ``GraphLearner(scale="median")`` does both.
+        Features relative to their graph (see `edgebelief.readouts.features`), so that a model
+        carries over to graphs of other units, at a small cost in sharpness. The network should
+        then see relative distances too, which `GraphLearner` takes care of. For graphs of other
+        sizes, use what the network knows alone, ``features=OF_NETWORK``: distances and ranks mean
+        other things in larger graphs.
 
     Examples
     --------
@@ -130,6 +131,7 @@ class Additive(Readout):
 
     def inputs(self, output: Output, support: Any, pairs: Any) -> dict[str, Any]:
         """The features by name."""
+        output = self._own(output, support)
         own = [name for name in self.features if name in OF_OUTPUT]
         found = {name: OF_OUTPUT[name](output, support) for name in own}
         covariates = self.covariates or ()
@@ -161,8 +163,8 @@ class Additive(Readout):
 
     def reduce(self, output, support, pairs):
         """The columns that the logits are linear in: a, -1, and the curves'."""
-        inputs = self.inputs(output, support, pairs)
-        columns = [output.a[..., None], -jnp.ones_like(output.a)[..., None]]
+        inputs, a = self.inputs(output, support, pairs), self._own(output, support).a
+        columns = [a[..., None], -jnp.ones_like(a)[..., None]]
         columns += [term.curve.columns(inputs[term.name]) for term in self._terms()]
         return jnp.concatenate(columns, -1)
 
@@ -179,6 +181,9 @@ class Additive(Readout):
 
     def columns(self, reduced):
         return reduced
+
+    def _own(self, output: Output, support: Any) -> Output:
+        return relative_output(output, support) if self.relative else output
 
     def _terms(self) -> tuple[Term, ...]:
         if not self.terms:

@@ -12,7 +12,10 @@ and of the distances, before the network runs,
     mean sum, gap     of each node's mean distance to the others; likewise its minimum and spread
     rank sum, gap     of the logarithms of the place of j among i's neighbours, and of i among j's
 
-Relative to the graph, distances are over the median of their sizes and ranks over N - 1.
+Relative to the graph, distances are over the median of their sizes, ranks over N - 1, z over its
+root mean square, lam over its mean. Weights and duals of a graph with as many edges a node in
+proportion fall with the root of N - 1, and so must distances for theta to mean the same; 20 nodes
+are where nothing changes.
 """
 
 from __future__ import annotations
@@ -42,12 +45,30 @@ OF_DISTANCES = (
     "rank sum",
     "rank gap",
 )
-ALL = (*OF_OUTPUT, *OF_DISTANCES)
+OF_NETWORK = tuple(OF_OUTPUT)
+ALL = (*OF_NETWORK, *OF_DISTANCES)
 
 
 def _ends(lam: Array, support: Support) -> tuple[Array, Array]:
     rows, cols = support.endpoints
     return lam[..., rows], lam[..., cols]
+
+
+def size_of(n_nodes: int) -> float:
+    """How large a graph is, for `relative_output`: 1 at 20 nodes, as the paper's graphs have."""
+    return float(np.sqrt((n_nodes - 1) / 19))
+
+
+def relative_output(output: Output, support: Support) -> Output:
+    """A network's output relative to its graph."""
+    rms = jnp.sqrt(jnp.mean(output.z**2, -1, keepdims=True))
+    mean = output.lam.mean(-1, keepdims=True)
+    tiny = jnp.finfo(output.z.dtype).tiny
+    return Output(
+        output.a * size_of(support.n_nodes),
+        output.lam / jnp.maximum(mean, tiny),
+        output.z / jnp.maximum(rms, tiny),
+    )
 
 
 def of_distances(
