@@ -30,8 +30,10 @@ from edgebelief.plots import (
     PairDisplay,
     ReliabilityDisplay,
     SweepDisplay,
+    TermsDisplay,
     TraceDisplay,
 )
+from edgebelief.readouts import Additive
 
 N_NODES, N_SIGNALS, N_TRAIN, N_TEST = 20, 500, 10, 40
 NAMES = [*"ABCDEFGHIJKLMNOPQRST"]
@@ -68,6 +70,9 @@ def main(folder: Path) -> None:
     belief = predict(posterior, one)[0]
     save(folder, "edges", EdgesDisplay(one[0], belief))
     save(folder, "graph", GraphDisplay(one[0], belief))
+
+    additive = EdgeModel(DPG(depth=200), Additive(), prior)
+    save(folder, "terms", TermsDisplay.of(Exact().run(0, additive, train)))
 
     tree = NUTS(n_draws=500, n_chains=2).run(4, model, train).to_arviz(train)
     save(folder, "trace", TraceDisplay(tree))

@@ -92,9 +92,7 @@ def scale_of(scale: Any, network: Network, prior: Any, relative: bool, data: Gra
         named = prior if isinstance(prior, str | Prior) else "altered"
         return float(best_rescaling(EdgeModel(network, prior=named), _checked_size(data))[0])
     if isinstance(scale, str):
-        raise ValueError(
-            f"scale must be None, auto, median, relative or a number; got {scale!r}."
-        )
+        raise ValueError(f"scale must be None, auto, median, relative or a number; got {scale!r}.")
     factor = check_number(scale, "scale")
     if not (np.isfinite(factor) and factor > 0):
         raise ValueError(f"scale must be positive and finite; got {factor:g}.")
