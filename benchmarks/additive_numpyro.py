@@ -78,7 +78,8 @@ def reference(model, data, start, chains, warmup, draws):
     """Draws of all parameters, (chains * draws, ...)."""
     (stack,) = data.stacks()
     readout, prior = model.readout, model.prior
-    e, a, E = jnp.asarray(stack.e), jnp.asarray(stack.a), stack.support.to_matrix(stack.e)
+    e, a = jnp.asarray(stack.e), jnp.asarray(stack.a)
+    E = jnp.stack([jnp.asarray(stack.support.to_matrix(one)) for one in stack.e])
     rows, cols = np.triu_indices(stack.support.n_nodes, 1)
     given = np.asarray(readout.pairs(stack))
     names = [name for name in readout.features if name not in OF_NETWORK]
