@@ -28,6 +28,7 @@ def without(data, t, model=MODEL):
     return float(predict(Exact().run(0, model, data[kept]), data[t : t + 1]).log_scores[0])
 
 
+@pytest.mark.slow
 def test_agrees_with_leaving_each_graph_out(data, posterior):
     found = leave_one_out(0, posterior, data)
     exact = np.array([without(data, t) for t in range(len(data))])

@@ -97,7 +97,7 @@ def by_hand(data, engine, n_draws, n_chains=1):
     stats = {"diverging": rng.random(shape) < 0.5, "n_steps": rng.integers(1, 9, shape)}
     learner = GraphLearner(depth=DEPTH, inference=engine, random_state=3)
     learner.model_ = EdgeModel(DPG(DEPTH))
-    learner.seed_, learner.scale_ = 5, 0.25
+    learner.seed_, learner.scale_, learner.comparison_ = 5, 0.25, None
     figures = {"R-hat": float(rng.random()), "log density": -np.inf}
     learner.posterior_ = Posterior(
         learner.model_,

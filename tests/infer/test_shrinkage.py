@@ -44,6 +44,7 @@ def by_prior(model, data, n, key=0):
     return logsumexp(fits) - np.log(n), mean, effective
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:prior dominates", "ignore:Pareto k")
 @pytest.mark.parametrize("readout", [TwoSlope(), Additive(features=FEATURES)], ids=readable)
 def test_agrees_with_drawing_the_prior(data, readout):

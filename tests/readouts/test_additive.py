@@ -113,6 +113,7 @@ def test_renaming_nodes_renames_the_logits(model, data, rng):
     np.testing.assert_allclose(logits(record.e[places]), logits(record.e)[places], atol=2e-3)
 
 
+@pytest.mark.slow
 def test_the_gradient_along_theta_is_that_of_differences(x64, model, data, rng):
     params = some_params(model.readout, rng)
     e, pairs = jnp.asarray(data[0].e), jnp.asarray(pairs_of(model, data))

@@ -87,7 +87,7 @@ class GraphLearner(BaseEstimator):
         What is done to signals before distances are computed: see `edgebelief.data.transformed`.
         Kept here, rather than in a step before, so that a saved model knows it.
     inference : "auto", "exact", "nuts", "map", "vi" or an engine
-        "auto" is exact where that applies (the default network and readout), else NUTS.
+        "auto" is exact where that applies (a network with one parameter), else NUTS.
     random_state : int, RandomState or None
         Of the engine's chance, and of sampled graphs and intervals.
 

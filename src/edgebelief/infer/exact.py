@@ -61,15 +61,20 @@ FAR, LOOSE = 100.0, 0.2
 
 @dataclass(frozen=True)
 class Exact(Engine):
-    """The posterior of a network with one parameter and a readout linear in at most two.
+    """The posterior of a network with one parameter and a readout linear in its coefficients.
 
     Seconds where sampling takes minutes; with the evidence, and independent draws.
+
+    Of up to two coefficients everything is added up. Of more, and their scales where they have
+    some, there are weighted draws: the verdict says how good they are (Pareto k).
 
     Parameters
     ----------
     tol : float
-        Largest error of any posterior mean or sd, in posterior sds, and of the log evidence. The
-        estimate is in the verdict ("quadrature error").
+        Of up to two coefficients: largest error of any posterior mean or sd, in posterior sds, and
+        of the log evidence. The estimate is in the verdict ("quadrature error").
+    n_draws : int
+        Of more: how many draws.
 
     Examples
     --------
