@@ -10,6 +10,7 @@ import pandas as pd
 from ..data.tables import write_table
 from ..estimators import GraphLearner, load
 from ..readouts import Additive
+from ..report.words import probability
 from .inputs import Given
 from .outputs import PICTURES, TABLES, check_target, save_picture
 from .session import Misused, Session
@@ -39,8 +40,10 @@ def explained(
         more = given.known_of(X)
         table = given.blame(lambda: learner.explain(X, source, target, graph, **more))
         p = table.attrs["probability"]
-        this.say(f"{source} and {target}: probability {p:.4g}. What its logit is the sum of:")
-        this.show(table)
+        said = probability(p)
+        this.say(f"{source} and {target}: probability {said}. What its logit is the sum of:")
+        values = ["" if pd.isna(x) else f"{x:.3g}" for x in table["value"]]
+        this.show(table.assign(value=values))
         this.answer = {"probability": p, "parts": records_of(table)}
     else:
         found = terms_of(learner)
