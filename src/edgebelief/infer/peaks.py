@@ -308,7 +308,8 @@ def _mean_curvature(objective: Objective, z: np.ndarray, curvature: np.ndarray) 
 
     with draws in opposite pairs, and the curvature that shapes them found by repetition.
     """
-    half = max(8, 2 * z.size)  # four draws a parameter at least, for a matrix of full rank
+    # Four draws a parameter at least, for a matrix of full rank; Sobol' points: a power of two.
+    half = max(8, 2 ** int(np.ceil(np.log2(2 * z.size))))
     law = qmc.MultivariateNormalQMC(np.zeros(z.size), rng=np.random.default_rng(0))
     draws = law.random(half)
     draws = np.concatenate([draws, -draws])
