@@ -119,6 +119,9 @@ def test_covariates_are_for_additive_readouts(data, known):
         Additive(covariates=("weight",))
     with pytest.raises(ValueError, match="different names"):
         Additive(covariates=("z",))
+    some = [known[0], known[1].drop(columns="road")]
+    with pytest.raises(ValueError, match=r"graph 1 has no covariate \['road'\]"):
+        GraphLearner(readout=SMALL, **QUICK).fit(data[:2], covariates=some)
     mixed = [known[0], known[1].assign(road=1.0)]
     with pytest.raises(ValueError, match="a category in one graph"):
         GraphLearner(readout=SMALL, **QUICK).fit(data[:2], covariates=mixed)

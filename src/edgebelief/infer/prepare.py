@@ -24,12 +24,25 @@ def prepared(model: EdgeModel, data: GraphDataset, weights: Any = None) -> EdgeM
     """
     if not model.sizes_unknown:
         return model
+    if getattr(model.readout, "covariates", ()) is None:  # all that there are
+        _check_same_covariates(data)
     params = _reference(model, data, weights)
 
     def run(stack: Stack) -> Output:
         return _output(model.network, params, jnp.asarray(stack.e), stack.support)
 
     return model.with_readout(model.readout.prepared(data.stacks(), run))
+
+
+def _check_same_covariates(data: GraphDataset) -> None:
+    everything = dict.fromkeys(name for record in data for name in record.covariates)
+    for t, record in enumerate(data):
+        missing = [name for name in everything if name not in record.covariates]
+        if missing:
+            raise ValueError(
+                f"graph {t} has no covariate {missing}, which others have; give it to every graph, "
+                f"or say which to use: Additive(covariates=(...))."
+            )
 
 
 @eqx.filter_jit
