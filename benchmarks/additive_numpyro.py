@@ -141,7 +141,7 @@ def reference(model, train, test, start, chains, warmup, draws, power=0.0, depth
 
 
 def predictive(given, powers=POWERS):
-    """log p(test labels | train labels), and its standard error, from draws at each power.
+    """Log p(test labels | train labels), and its standard error, from draws at each power.
 
     The integral over powers of the mean log likelihood of the test labels (thermodynamic
     integration), by trapezoids with their end corrections: the slope is the variance.
