@@ -60,6 +60,19 @@ class Incidence(eqx.Module):
         """S max(0, S'lam/2 - theta e): the degrees of the graph that the duals `lam` imply."""
         return self.degrees(jnp.maximum(self.endpoint_sums(lam) / 2 - theta * e, 0))
 
+    def mixed_degrees(
+        self,
+        lam: Float[Array, "channels nodes"],
+        theta: Float[Array, "channels channels"],
+        e: Float[Array, " edges"],
+    ) -> Float[Array, "channels nodes"]:
+        """For each channel j the mean over channels i of `positive_degrees(lam_i, theta_ji, e)`."""
+
+        def one(lam: Array, theta: Array) -> Array:
+            return Incidence.positive_degrees(self, lam, theta, e)
+
+        return jax.vmap(lambda row: jax.vmap(one)(lam, row).mean(0))(theta)
+
     def full_nodes(self, e: Float[Array, " edges"], value: float) -> Float[Array, " nodes"]:
         """A node array filled with `value`, of the kind of the edge array `e`."""
         return namespace(e).full(self.n_nodes, value, e.dtype)
@@ -102,6 +115,16 @@ class Square(Incidence):
         if self.n_nodes > UNROLLED:
             return super().positive_degrees(lam, theta, e)
         return _row_by_row(lam, jnp.asarray(theta, e.dtype), e)
+
+    def mixed_degrees(
+        self,
+        lam: Float[Array, "channels nodes *graphs"],
+        theta: Float[Array, "channels channels"],
+        e: Float[Array, "nodes nodes *graphs"],
+    ) -> Float[Array, "channels nodes *graphs"]:
+        if self.n_nodes > UNROLLED:
+            return super().mixed_degrees(lam, theta, e)
+        return _mixed_row_by_row(lam, theta, e)
 
     def full_nodes(
         self, e: Float[Array, "nodes nodes *graphs"], value: float
@@ -149,3 +172,47 @@ def _row_by_row_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
 
 
 _row_by_row.defjvp(_row_by_row_jvp, symbolic_zeros=True)
+
+
+@jax.custom_vjp
+def _mixed_row_by_row(lam: Array, theta: Array, e: Array) -> Array:
+    """`Square.mixed_degrees` of a few nodes, without an edge array.
+
+    Its derivative comes back, rather than along: many parameters share one pass.
+    """
+    total = jnp.zeros_like(lam)
+    for k in range(lam.shape[1]):
+        slack, present = _mixed_row(lam, theta, e, k)
+        total += jnp.where(present, slack, 0).mean(1)
+    return total
+
+
+def _mixed_row(lam: Array, theta: Array, e: Array, k: int) -> tuple[Array, Array]:
+    """Row k of S'lam_i/2 - theta_ji e, (j, i, nodes, ...), and where it counts."""
+    each = theta.reshape(*theta.shape, *[1] * (lam.ndim - 1))
+    slack = ((lam + lam[:, k : k + 1]) / 2) - each * e[k]
+    other = (np.arange(lam.shape[1]) != k).reshape(-1, *[1] * (lam.ndim - 2))
+    return slack, (slack > 0) & other
+
+
+def _mixed_forward(lam: Array, theta: Array, e: Array) -> tuple[Array, Any]:
+    return _mixed_row_by_row(lam, theta, e), (lam, theta, e)
+
+
+def _mixed_back(given: Any, out: Array) -> tuple[Array, Array, Array]:
+    """Both ends of an edge answer for its weight: (out + out[k])/2, and rows are columns."""
+    lam, theta, e = given
+    out = out / len(lam)
+    each = theta.reshape(*theta.shape, *[1] * (lam.ndim - 1))
+    by_lam, by_e, weighted = jnp.zeros_like(lam), [], jnp.zeros((*theta.shape, *lam.shape[1:]))
+    for k in range(lam.shape[1]):
+        _, present = _mixed_row(lam, theta, e, k)
+        both = jnp.where(present, ((out + out[:, k : k + 1]) / 2)[:, None], 0)
+        by_lam += both.sum(0)
+        weighted += both * e[k]
+        by_e.append(-(each * jnp.where(present, out[:, None], 0)).sum((0, 1)))
+    by_theta = -weighted.sum(tuple(range(2, weighted.ndim)))
+    return by_lam, by_theta, jnp.stack(by_e)
+
+
+_mixed_row_by_row.defvjp(_mixed_forward, _mixed_back)

@@ -53,6 +53,7 @@ def test_names_mean_readouts(data):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_every_method_takes_covariates_and_needs_them(learner, data, known, tmp_path):
     X, more = data[6:], {"covariates": known[6:]}
     p = learner.predict_proba(X, **more)

@@ -91,6 +91,7 @@ def test_band_accepts_uniform_ranks_and_refuses_skewed_ones(rng):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_exact_is_calibrated():
     assert inside_band(ranks(Exact(tol=0.05), 300)) == [True] * 4
 

@@ -11,7 +11,7 @@ ENGINES = [
     Exact(),
     MAP(),
     NUTS(n_warmup=200, n_draws=500, target_accept=0.9),
-    VI(),
+    pytest.param(VI(), marks=pytest.mark.slow),
 ]
 MODEL = EdgeModel(DPG(depth=10))
 

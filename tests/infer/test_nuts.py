@@ -86,6 +86,7 @@ def test_a_run_that_starts_dead_is_named_dead(model, data):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_too_few_draws_are_a_finding(model, data):
     with pytest.warns(InferenceWarning):
         short = NUTS(n_warmup=50, n_draws=20, n_chains=2).run(0, model, data)
@@ -102,6 +103,7 @@ def test_what_cannot_be_run_is_refused(model, data):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_papers_data(shared_data):
     """SPEC section 7: theta 0.16395 +- 0.00449, delta 54.545 +- 2.019, b 5.3532 +- 0.1844."""
     stored = np.load(shared_data / "rg032.npz")

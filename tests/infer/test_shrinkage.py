@@ -59,6 +59,7 @@ def test_agrees_with_drawing_the_prior(data, readout):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_exact_and_nuts_agree_on_an_additive_readout():
     """Within 0.005 in root mean square of probability, and 0.5 % of NLL."""
     data = GraphDataset.sample(2, RandomGeometric(0.4), n_graphs=36, n_nodes=10, n_signals=100)

@@ -54,6 +54,7 @@ def test_a_batch_has_the_likelihood_of_all_graphs_on_average(model, data, x64):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_distances_on_another_scale_give_the_live_mode_and_a_conflict(model, data):
     near = VI(batch_graphs=8).run(0, model, data)
     with pytest.warns(InferenceWarning):
@@ -67,6 +68,7 @@ def test_distances_on_another_scale_give_the_live_mode_and_a_conflict(model, dat
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_run_that_starts_dead_is_named_dead(model, data):
     with pytest.warns(InferenceWarning):
         far = VI(init="prior", steps=200).run(0, model, rescaled(data, 1e4))
@@ -94,6 +96,7 @@ def test_what_cannot_be_run_is_refused(model, data):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_papers_data(shared_data):
     """SPEC section 7: theta 0.16395 +- 0.00449, delta 54.545 +- 2.019, b 5.3532 +- 0.1844."""
     stored = np.load(shared_data / "rg032.npz")

@@ -102,6 +102,7 @@ def test_integers_are_taken_as_numbers():
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_memory_of_a_pass_with_tangent_does_not_depend_on_depth():
     """N = 1000, T = 4: under 1 GB over import at depth 200; depths 50 and 400 within 10 %."""
     script = Path(__file__).parents[2] / "benchmarks" / "memory.py"

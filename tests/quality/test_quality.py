@@ -36,6 +36,7 @@ def test_published_split_of_the_papers_graphs(shared_data):
     assert metrics.error(found) < 0.0105
 
 
+@pytest.mark.long
 def test_published_split_with_relative_features(shared_data):
     train, test = of_authors(shared_data)
     learner = GraphLearner(readout=Additive(relative=True)).fit(train)

@@ -467,7 +467,7 @@ def test_there_are_sixty_hostile_names():
     assert len(NAMES) == len(set(NAMES)) == 60
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
 def test_names_execute_nothing_and_make_nothing(opened, scheme):
     from edgebelief.report.payload import clean
 

@@ -138,6 +138,8 @@ def explain_edges(
 
 def _order(model: EdgeModel) -> list[str]:
     """The paper's parts first, then the terms."""
+    if model.readout.n_channels is not None:
+        return [*(f"channel {j + 1}" for j in range(model.readout.n_channels)), "baseline"]
     terms = model.readout.terms if isinstance(model.readout, Additive) else ()
     slack = ["slack"] if "slack" in model.parameters else []
     return ["weight", *slack, "baseline", *(term.name for term in terms)]
@@ -153,9 +155,8 @@ def _place(names: tuple[str, ...], name: str) -> int:
 def _parts_of(model: EdgeModel, draws: Any, given: Any, support: Any, edges: Array) -> Any:
     def one(params: Any) -> Any:
         of_network, of_readout = model.network.params_type, model.readout.params_type
-        output = model.network(
-            of_network(*(params[n] for n in of_network._fields)), given[0], support
-        )
+        network = of_network(*(params[n] for n in of_network._fields))
+        output = model.network(network, given[0], support, given[2])
         readout = of_readout(*(params[n] for n in of_readout._fields))
         reduced = model.readout.reduce(output, support, given[1])
         parts = {k: v[edges] for k, v in model.readout.parts(readout, reduced).items()}

@@ -26,6 +26,7 @@ from scipy.special import expit, logsumexp
 from ..cores import n_cores
 from ..data.dataset import GraphDataset, Stack
 from ..data.randomness import Key, split
+from ..infer.density import beforehand
 from ..infer.model import EdgeModel
 from ..infer.posterior import Posterior
 from ..validate import is_one_graph
@@ -248,23 +249,25 @@ def _parts(stack: Stack, memory: float, n_workers: int) -> list[slice]:
 class _Table(NamedTuple):
     """Draws arranged by the network's parameters: a row for each distinct set of them."""
 
-    network: dict[str, Float[np.ndarray, " rows"]]
-    readout: dict[str, Float[np.ndarray, "rows group"]]
+    network: dict[str, Float[np.ndarray, "rows ..."]]
+    readout: dict[str, Float[np.ndarray, "rows group ..."]]
     weights: Float[np.ndarray, "rows group"]
 
     @classmethod
     def of(cls, posterior: Posterior) -> _Table:
         own = posterior.model.network.params_type._fields
         others = posterior.model.readout.params_type._fields
-        values = np.stack([posterior.params[name] for name in own], -1)
-        distinct, inverse = np.unique(values, axis=0, return_inverse=True)
+        values = [posterior.params[name] for name in own]
+        columns = np.concatenate([x.reshape(len(x), -1) for x in values], axis=1)
+        _, first, inverse = np.unique(columns, axis=0, return_index=True, return_inverse=True)
+        distinct = [x[first] for x in values]
         order = np.argsort(inverse.ravel(), kind="stable")
-        starts = np.searchsorted(inverse.ravel()[order], np.arange(len(distinct) + 1))
+        starts = np.searchsorted(inverse.ravel()[order], np.arange(len(first) + 1))
         group = min(int(np.diff(starts).max()), GROUP)
         pieces = [
-            (row, order[first : min(first + group, starts[row + 1])])
-            for row in range(len(distinct))
-            for first in range(starts[row], starts[row + 1], group)
+            (row, order[begin : min(begin + group, starts[row + 1])])
+            for row in range(len(first))
+            for begin in range(starts[row], starts[row + 1], group)
         ]
         weights = np.zeros((len(pieces), group))
         readout = {
@@ -276,7 +279,8 @@ class _Table(NamedTuple):
             for name in others:
                 readout[name][k, : len(members)] = posterior.params[name][members]
         rows = [row for row, _ in pieces]
-        return cls({name: distinct[rows, k] for k, name in enumerate(own)}, readout, weights)
+        network = {name: x[rows] for name, x in zip(own, distinct, strict=True)}
+        return cls(network, readout, weights)
 
     def block(self, first: int) -> tuple[dict[str, Array], dict[str, Array], Array]:
         """`BLOCK` rows from `first` on, filled up with rows of no weight."""
@@ -304,6 +308,7 @@ def _sums(
     """Mean and variance of p, and the log-likelihood of each graph at each draw."""
     part = stack.part(here)
     e, pairs = jnp.asarray(part.e), model.pairs(part)
+    before = beforehand(model.network, part.e, part.support)
     labels = None
     if part.known.any():
         labels = jnp.asarray(part.a), jnp.asarray(part.known)
@@ -314,7 +319,7 @@ def _sums(
             (model.network, model.readout, model.likelihood),
             running,
             table.block(first),
-            (e, labels, pairs),
+            (e, labels, pairs, before),
             stack.support,
         )
         likelihood.append(np.asarray(fits, float))
@@ -325,11 +330,11 @@ def _sums(
 @eqx.filter_jit
 def _add_block(model: Any, running: _Running, block: Any, data: Any, support: Any) -> Any:
     network, readout, likelihood = model
-    e, labels, pairs = data
+    e, labels, pairs, before = data
 
     def row(running: _Running, part: Any) -> tuple[_Running, Array]:
         own, others, weights = part
-        output = network(network.params_type(**own), e, support)
+        output = network(network.params_type(**own), e, support, before)
         reduced = readout.reduce(output, support, pairs)
 
         def draw(running: _Running, one: Any) -> tuple[_Running, Array]:
@@ -351,21 +356,24 @@ def _add_block(model: Any, running: _Running, block: Any, data: Any, support: An
 
 @eqx.filter_jit
 def _logits_of(model: EdgeModel, draws: Any, given: Any, support: Any) -> Array:
-    return lax.map(lambda params: model.logits(params, given[0], support, given[1]), draws)
+    e, *known = given
+    return lax.map(lambda params: model.logits(params, e, support, *known), draws)
 
 
 @eqx.filter_jit
 def _edges_of(model: EdgeModel, draws: Any, given: Any, support: Any, keys: Array) -> Array:
+    e, *known = given
+
     def one(part: Any) -> Array:
         params, key = part
-        p = jax.nn.sigmoid(model.logits(params, given[0], support, given[1]))
+        p = jax.nn.sigmoid(model.logits(params, e, support, *known))
         return jax.random.bernoulli(key, p).astype(jnp.uint8)
 
     return lax.map(one, (draws, keys))
 
 
-def _given(model: EdgeModel, stack: Stack, row: int) -> tuple[Array, Array | None]:
-    """Distances and pair features of one graph."""
+def _given(model: EdgeModel, stack: Stack, row: int) -> Any:
+    """Distances of one graph, its pair features, and what the network computes once for it."""
     part = stack.part(slice(row, row + 1))
-    pairs = model.pairs(part)
-    return jnp.asarray(part.e[0]), None if pairs is None else pairs[0]
+    before = beforehand(model.network, part.e, part.support)
+    return jax.tree.map(lambda x: x[0], (jnp.asarray(part.e), model.pairs(part), before))

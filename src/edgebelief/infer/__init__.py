@@ -8,12 +8,14 @@ from .model import EdgeModel
 from .nuts import NUTS
 from .posterior import Fingerprint, Posterior
 from .priors import (
+    Fixed,
     HalfNormal,
     LogNormal,
     LogUniform,
     Marginal,
     Normal,
     Prior,
+    fixed,
     half_normal,
     lognormal,
     loguniform,
@@ -28,6 +30,7 @@ __all__ = [
     "Engine",
     "Exact",
     "Finding",
+    "Fixed",
     "Fingerprint",
     "InferenceWarning",
     "HalfNormal",
@@ -41,6 +44,7 @@ __all__ = [
     "Prior",
     "VI",
     "Verdict",
+    "fixed",
     "half_normal",
     "lognormal",
     "loguniform",

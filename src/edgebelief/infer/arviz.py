@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, as_key
 from ..edges import Support
+from .density import beforehand
 from .model import EdgeModel
 from .posterior import Posterior
 
@@ -131,7 +132,8 @@ def _pass(
     for stack in data.stacks():
         e, a, known = map(jnp.asarray, (stack.e, stack.a, stack.known))
         stack_keys = jax.vmap(jax.random.fold_in, (0, None))(keys, stack.support.n_nodes)
-        given = (e, a, known, model.pairs(stack))
+        before = beforehand(model.network, stack.e, stack.support)
+        given = (e, a, known, model.pairs(stack), before)
         here = _pass_stack(model, flat, stack_keys, given, stack.support)
         likelihood[:, stack.places], density[:, stack.places] = map(np.asarray, here)
     return likelihood.reshape(*shape, -1), density.reshape(*shape, -1)
@@ -142,14 +144,14 @@ def _pass_stack(
     model: EdgeModel,
     draws: dict[str, Array],
     keys: Array,
-    data: tuple[Array, Array, Array, Array | None],
+    data: Any,
     support: Support,
 ) -> tuple[Float[Array, "draws graphs"], Float[Array, "draws graphs"]]:
-    e, a, known, pairs = data
+    e, a, known, pairs, before = data
 
     def one(drawn: tuple[dict[str, Array], Array]) -> tuple[Array, Array]:
         params, key = drawn
-        logits = model.logits(params, e, support, pairs)
+        logits = model.logits(params, e, support, pairs, before)
         replicate = jax.random.bernoulli(key, jax.nn.sigmoid(logits)) & known
         likelihood = model.likelihood.log_likelihood(logits, a, known)
         return likelihood, replicate.sum(-1) / known.sum(-1)

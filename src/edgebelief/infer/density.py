@@ -10,6 +10,7 @@ every number may be tried, and a unit is a standard deviation of belief.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -22,10 +23,7 @@ from ..data.dataset import GraphDataset
 from ..edges import Support
 from ..incidence import namespace
 from ..networks import Network, Output
-from ..readouts import Readout
-from .likelihoods import BernoulliEdges
 from .model import EdgeModel, check_weights
-from .priors import Marginal
 
 
 class Block(NamedTuple):
@@ -36,14 +34,22 @@ class Block(NamedTuple):
     known: Any
     weights: Float[Any, " graphs"]
     pairs: Float[Any, "graphs edges features"] | None
+    before: Output | None
+    """What the network computes once, whatever its parameters."""
     support: Support
 
     def some(self, places: Any, factor: Any = 1.0) -> Block:
         """Some of its graphs, each counted `factor` times as often."""
-        e, a, known, weights, pairs = (
-            None if part is None else namespace(places).asarray(part)[places] for part in self[:5]
-        )
-        return Block(e, a, known, weights * factor, pairs, self.support)
+        part = self._each(lambda x: namespace(places).asarray(x)[places])
+        return part._replace(weights=part.weights * factor)
+
+    def as_jax(self) -> Block:
+        """The same, in JAX's arrays and precision."""
+        return self._each(jnp.asarray)
+
+    def _each(self, function: Callable[[Any], Any]) -> Block:
+        arrays = jax.tree.map(function, tuple(self[:-1]))
+        return Block(*arrays, self.support)  # type: ignore[call-arg]
 
 
 class LogDensity(eqx.Module):
@@ -66,12 +72,7 @@ class LogDensity(eqx.Module):
     (3,)
     """
 
-    network: Network
-    readout: Readout
-    likelihood: BernoulliEdges
-    marginals: tuple[Marginal, ...] = eqx.field(static=True)
-    sizes: tuple[int | None, ...] = eqx.field(static=True)
-    """How many numbers a parameter is that is a vector."""
+    model: EdgeModel
     blocks: tuple[Block, ...]
 
     @classmethod
@@ -87,100 +88,103 @@ class LogDensity(eqx.Module):
                 stack.known,
                 each[stack.places],
                 model.readout.pairs(stack),
+                beforehand(model.network, stack.e, stack.support),
                 stack.support,
             )
             for stack in kept.stacks()
         )
-        marginals = tuple(model.prior[name] for name in model.parameters)
-        sizes = tuple(model.sizes.get(name) for name in model.parameters)
-        return cls(model.network, model.readout, model.likelihood, marginals, sizes, blocks)
+        return cls(model, blocks)
 
     def __call__(self, z: Float[Array, " parameters"]) -> Float[Array, ""]:
         """Log p(z, labels): the standard normal prior is normalised, so this is too."""
         prior = -(z @ z) / 2 - z.size * np.log(2 * np.pi) / 2
         return prior + self.log_likelihood(z)
 
-    def values(self, z: Float[Array, " parameters"]) -> Float[Array, " parameters"]:
-        """The parameters, each in its own units."""
-        return jnp.concatenate(
-            [m.value_at(part) for m, part in zip(self.marginals, self._parts(z), strict=True)]
-        )
-
     @property
     def n_network(self) -> int:
         """How many of the numbers are the network's."""
-        return len(self.network.params_type._fields)
+        return sum(self.model.in_doubt[name] for name in self.model.network.params_type._fields)
 
     @property
     def n_readout(self) -> int:
         """How many are the readout's."""
-        return sum(size or 1 for size in self.sizes) - self.n_network
-
-    def _parts(self, z: Array) -> list[Array]:
-        ends = np.cumsum([size or 1 for size in self.sizes])
-        return [z[end - (size or 1) : end] for end, size in zip(ends, self.sizes, strict=True)]
+        return self.model.n_numbers - self.n_network
 
     def log_likelihood(self, z: Float[Array, " parameters"]) -> Float[Array, ""]:
         """Log p(labels | values(z)), over all graphs."""
+        if not self.model.network.forward or self.n_network == 0:
+            return self._log_likelihood(*self.split(z))
 
         @jax.custom_vjp
         def value(z: Array) -> Array:
-            return self._log_likelihood(self.values(z))
+            return self._log_likelihood(*self.split(z))
 
         def forward(z: Array) -> tuple[Array, Array]:
-            values, slopes = jax.jvp(self.values, (z,), (jnp.ones_like(z),))  # elementwise
-            total, gradient = self._with_gradient(values)
-            return total, slopes * gradient
+            values, back = jax.vjp(self.split, z)
+            total, gradient = self._with_gradient(*values)
+            return total, back(gradient)[0]
 
         value.defvjp(forward, lambda gradient, out: (out * gradient,))
         return value(z)
 
-    def _log_likelihood(self, values: Array) -> Array:
-        network, readout = self._split(values)
+    def split(self, z: Float[Array, " parameters"]) -> tuple[Any, Any]:
+        """The parameters of the network and of the readout."""
+        values = self.model.values_at(z)
+        kinds = self.model.network.params_type, self.model.readout.params_type
+        network, readout = (kind(*(values[name] for name in kind._fields)) for kind in kinds)
+        return network, readout
+
+    def state(self, network: Any, block: Block) -> Output:
+        """What the network knows of the graphs of a block."""
+        return self.model.network(network, block.e, block.support, block.before)
+
+    def given_state(self, readout: Any, output: Output, block: Block) -> Array:
+        """The log-likelihood of a block's labels."""
+        logits = self.model.readout(readout, output, block.support, block.pairs)
+        return block.weights @ self.model.likelihood.log_likelihood(logits, block.a, block.known)
+
+    def _log_likelihood(self, network: Any, readout: Any) -> Array:
         return jnp.stack(
             [
-                self._given_state(readout, self.network(network, block.e, block.support), block)
-                for block in map(as_jax, self.blocks)
+                self.given_state(readout, self.state(network, block), block)
+                for block in (block.as_jax() for block in self.blocks)
             ]
         ).sum()
 
-    def _with_gradient(self, values: Array) -> tuple[Array, Array]:
-        network, readout = self._split(values)
-        total, gradient = jnp.zeros(()), jnp.zeros(values.size)
-        for block in map(as_jax, self.blocks):
-            state, tangents = self.network.with_tangents(network, block.e, block.support)
-            here, (by_readout, by_state) = jax.value_and_grad(self._given_state, (0, 1))(
+    def _with_gradient(self, network: Any, readout: Any) -> tuple[Array, tuple[Any, Any]]:
+        total, gradient = jnp.zeros(()), jax.tree.map(jnp.zeros_like, (network, readout))
+        for block in (block.as_jax() for block in self.blocks):
+            state, tangents = self.model.network.with_tangents(
+                network, block.e, block.support, block.before
+            )
+            here, (by_readout, by_state) = jax.value_and_grad(self.given_state, (0, 1))(
                 readout, state, block
             )
-            by_network = [
-                sum(jnp.vdot(by, along) for by, along in zip(by_state, tangent, strict=True))
-                for tangent in tangents
-            ]
-            slopes = [jnp.atleast_1d(jnp.asarray(slope)) for slope in (*by_network, *by_readout)]
-            total, gradient = total + here, gradient + jnp.concatenate(slopes)
+            along = [_pulled(by_state, tangent) for tangent in tangents]
+            found = type(network)(*along), by_readout
+            total, gradient = total + here, jax.tree.map(jnp.add, gradient, found)
         return total, gradient
 
-    def _given_state(self, readout: Any, output: Output, block: Block) -> Array:
-        logits = self.readout(readout, output, block.support, block.pairs)
-        return block.weights @ self.likelihood.log_likelihood(logits, block.a, block.known)
 
-    def _split(self, values: Array) -> tuple[Any, Any]:
-        of_network, of_readout = self.network.params_type, self.readout.params_type
-        parts = [
-            part if size else part[0]
-            for part, size in zip(self._parts(values), self.sizes, strict=True)
-        ]
-        return of_network(*parts[: self.n_network]), of_readout(*parts[self.n_network :])
+def _pulled(by_state: Output, tangent: Output) -> Array:
+    """The derivative along one parameter, or along each of a vector of them."""
+    if tangent.a.ndim > by_state.a.ndim:
+        return jax.vmap(lambda one: _pulled(by_state, one))(tangent)
+    parts = [jnp.vdot(by, along) for by, along in zip(by_state, tangent, strict=True)]
+    return jnp.stack(parts).sum()
 
 
 def values_of(model: EdgeModel, z: Float[np.ndarray, "draws parameters"]) -> dict[str, np.ndarray]:
     """Draws of z as parameters by name, in float64."""
-    parts = model.split(np.asarray(z, float))
-    return {name: model.prior[name].value_at(part) for name, part in parts.items()}
+    return {name: np.array(value) for name, value in model.values_at(np.asarray(z, float)).items()}
 
 
-def as_jax(block: Block) -> Block:
-    """The same, in JAX's arrays and precision."""
-    e, a, known, weights = map(jnp.asarray, block[:4])
-    pairs = None if block.pairs is None else jnp.asarray(block.pairs)
-    return Block(e, a, known, weights, pairs, block.support)
+def beforehand(network: Network, e: Float[np.ndarray, "graphs edges"], support: Support) -> Any:
+    """What the network computes once for these graphs, in JAX's precision; None if nothing."""
+    found = _beforehand(network, jnp.asarray(e), support)
+    return jax.tree.map(np.asarray, found)
+
+
+@eqx.filter_jit
+def _beforehand(network: Network, e: Array, support: Support) -> Output | None:
+    return network.beforehand(e, support)

@@ -63,7 +63,8 @@ FAR, LOOSE = 100.0, 0.2
 class Exact(Engine):
     """The posterior of a network with one parameter and a readout linear in its coefficients.
 
-    Seconds where sampling takes minutes; with the evidence, and independent draws.
+    Seconds where sampling takes minutes; with the evidence, and independent draws. Parameters of
+    the network that are `fixed` do not count: of those in doubt there may be one, or none.
 
     Of up to two coefficients everything is added up. Of more, and their scales where they have
     some, there are weighted draws: the verdict says how good they are (Pareto k).
@@ -105,6 +106,8 @@ class Exact(Engine):
         weights: Float[np.ndarray, " graphs"],
     ) -> Fit:
         _check_model(model)
+        if not _in_doubt(model):
+            return self._fit_point(key, model, data, weights)
         if sum(model.sizes.get(name, 1) for name in model.readout.params_type._fields) > 2:
             return self._fit_many(key, model, data, weights)
         marginals = tuple(model.prior[name] for name in model.readout.params_type._fields)
@@ -152,7 +155,7 @@ class Exact(Engine):
         shares = interpolant.weights()
         places = Places(
             Place(
-                float(slices.marginal.value_at(node.z)),
+                slices.network_at(node.z),
                 float(np.log(share)) + interpolant.log_evidence - node.conditional.log_evidence,
                 slices.posteriors[node.z],
                 shrinkage,
@@ -161,7 +164,46 @@ class Exact(Engine):
             for node, share in zip(nodes, shares, strict=True)
             if share > SHARE
         )
-        return weighted_draws(draw_key, model, places, interpolant, self.n_draws, error, LOOSE)
+        fit = weighted_draws(draw_key, model, places, self.n_draws)
+        name = _in_doubt(model)[0]
+        figures = {"quadrature error": error, f"{name} nodes": float(len(nodes))}
+        findings = list(fit.findings)
+        if error > LOOSE:
+            findings.append(
+                Finding(
+                    "quadrature error",
+                    error,
+                    f"the estimated error along {name} is {error:.2g} posterior sd: the posterior "
+                    f"is too rugged for the rule. Compare with NUTS.",
+                )
+            )
+        dead = float(sum(w for node, w in zip(nodes, shares, strict=True) if node.dead))
+        alike = float(sum(w for node, w in zip(nodes, shares, strict=True) if node.alike))
+        return replace(
+            fit,
+            figures={**fit.figures, **figures},
+            findings=findings,
+            flatness=Flatness(dead, alike - dead),
+        )
+
+    def _fit_point(
+        self, key: Key, model: EdgeModel, data: GraphDataset, weights: np.ndarray
+    ) -> Fit:
+        """Nothing of the network is in doubt: one regression."""
+        shrinkage = Shrinkage.of(model)
+        learn_key, draw_key = jax.random.split(key)
+        with _Slices(model, data, weights, shrinkage.own, shrinkage.sds) as slices:
+            if shrinkage.n_scales:
+                shrinkage = slices.learn(shrinkage, generator(learn_key), 0.0)
+            (node,) = slices.nodes([0.0], [], rough=True)
+        place = Place(
+            slices.network_at(0.0),
+            0.0,
+            slices.posteriors[0.0],
+            shrinkage,
+            node.conditional.at,  # type: ignore[attr-defined]  # a Sketch
+        )
+        return weighted_draws(draw_key, model, Places([place]), self.n_draws)
 
     def _explore(self, slices: _Slices) -> tuple[Interpolant, float]:
         """Nodes where they matter, and the error that is left.
@@ -255,7 +297,10 @@ class _Slices:
         sds: Float[np.ndarray, " others"] = np.zeros(0),
     ):
         self.model, self.marginals, self.sds = model, marginals, sds
-        self.marginal = model.prior[model.network.params_type._fields[0]]
+        own = model.network.params_type._fields
+        self._moving = _in_doubt(model)
+        self._still = {n: model.prior[n].median for n in own if n not in self._moving}
+        self.marginal = model.prior[self._moving[0] if self._moving else own[0]]
         with jax.enable_x64(True):
             self._stacks = [
                 (
@@ -300,22 +345,28 @@ class _Slices:
     def labels(self, z: float) -> tuple[Labels, bool, bool]:
         """The labels as rows of the readout's columns; whether the network is dead, or alike."""
         model, labels, dead, alike = self.model, [], True, True
-        theta = self.marginal.value_at(z)
+        params = self.network_at(z)
         with jax.enable_x64(True):
+            network = tuple(jnp.asarray(x, jnp.float64) for x in params)
             for given, a, weights, support in self._stacks:
-                slice_ = _columns(
-                    model.network, model.readout, jnp.asarray(theta, jnp.float64), given, support
-                )
+                slice_ = _columns(model.network, model.readout, network, given, support)
                 columns, output = (np.asarray(x) for x in slice_)
                 dead &= bool(is_dead(output).all())
                 alike &= bool(is_alike(output).all())
                 columns = columns.reshape(-1, len(self.marginals) + len(self.sds))
                 if not np.isfinite(columns).all():
                     raise FloatingPointError(
-                        f"the network's output is not finite at theta = {theta:g}."
+                        f"the network's output is not finite at "
+                        f"{model.network.params_type(*params)}."
                     )
                 labels.append(Labels.collapse(columns, a, weights))
         return Labels.join(labels).compress(), dead, alike
+
+    def network_at(self, z: float) -> tuple[Any, ...]:
+        """The network's parameters: the one in doubt at `z`, the others where they are fixed."""
+        moving = {name: float(self.marginal.value_at(z)) for name in self._moving}
+        everything = {**self._still, **moving}
+        return tuple(everything[name] for name in self.model.network.params_type._fields)
 
     def _node(self, z: float, start: np.ndarray | None, rough: bool) -> Node:
         labels, dead, alike = self.labels(z)
@@ -332,7 +383,7 @@ class _Slices:
         """Learn scales at `z`, and use them from now on."""
         posterior = LogisticPosterior(self.labels(z)[0], self.marginals, self.sds)
         mode = posterior.climb(posterior.starts()[0])
-        place = Place(self.marginal.value_at(z), 0.0, posterior, shrinkage, mode)
+        place = Place(self.network_at(z), 0.0, posterior, shrinkage, mode)
         found = replace(shrinkage, scales=Places([place]).law(rng, ROUGH).typical)
         self.sds = found.sds
         return found
@@ -354,12 +405,17 @@ def _precise(e: np.ndarray, pairs: np.ndarray | None) -> tuple[Array, Array | No
 
 @eqx.filter_jit
 def _columns(
-    network: Any, readout: Any, theta: Array, given: Any, support: Any
+    network: Any, readout: Any, params: tuple[Array, ...], given: Any, support: Any
 ) -> tuple[Array, Array]:
     """What the logits are linear in, and the network's weights."""
     e, pairs = given
-    output = network(network.params_type(theta), e, support)
+    output = network(network.params_type(*params), e, support)
     return readout.columns(readout.reduce(output, support, pairs)), output.a
+
+
+def _in_doubt(model: EdgeModel) -> list[str]:
+    """The network's parameters that are not fixed."""
+    return [name for name in model.network.params_type._fields if model.in_doubt[name]]
 
 
 def applies(model: EdgeModel) -> bool:
@@ -372,18 +428,29 @@ def applies(model: EdgeModel) -> bool:
 
 
 def _check_model(model: EdgeModel) -> None:
-    network = model.network.params_type._fields
-    if len(network) != 1:
+    network = _in_doubt(model)
+    n_numbers = sum(model.in_doubt[name] for name in network)
+    if n_numbers > 1:
         raise ValueError(
-            f"Exact adds up over one network parameter; this network has {len(network)} "
-            f"({', '.join(network)}). Use NUTS."
+            f"Exact adds up over one network parameter; this network has {n_numbers} in doubt "
+            f"({', '.join(network)}). Use NUTS, or fix the others."
+        )
+    readout = type(model.readout).__name__
+    if not model.readout.linear:
+        raise ValueError(
+            f"Exact needs a readout with a coefficient for each column; {readout} has "
+            f"none for the weight. Use NUTS."
+        )
+    if any(model.prior[name].fixed for name in model.readout.params_type._fields):
+        raise ValueError(
+            f"Exact adds up over all parameters of {readout}; some are fixed. Use NUTS."
         )
     if not isinstance(model.likelihood, BernoulliEdges):
         raise ValueError(
             f"Exact knows Bernoulli edges; the likelihood is {type(model.likelihood).__name__}. "
             f"Use NUTS."
         )
-    if not model.prior[network[0]].positive:
+    if network and not model.prior[network[0]].positive:
         raise ValueError(
             f"{network[0]} must be positive, so its prior must be lognormal or loguniform; it is "
             f"{model.prior[network[0]]}."

@@ -15,9 +15,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
+from scipy.special import ndtri
 from scipy.stats import qmc
 
 from ..data.dataset import GraphDataset
+from ..edges import Support
+from .density import beforehand
 from .model import EdgeModel
 
 # Outputs that differ by less than this share of the largest are alike.
@@ -71,13 +74,15 @@ def flatness(
     factor : float
         The distances are multiplied by it first.
     """
-    drawn = {name: np.atleast_1d(params[name]) for name in model.network.params_type._fields}
+    network = model.network
+    drawn = {name: np.atleast_1d(params[name]) for name in network.params_type._fields}
     drawn, weights = _distinct(drawn, weights)
     dead, alike = np.ones(weights.size, bool), np.ones(weights.size, bool)
     for stack in data[:GRAPHS].stacks():
-        e = jnp.asarray(stack.e * factor)
+        e, support = stack.e * factor, stack.support
+        given = jnp.asarray(e), beforehand(network, e, support)
         found = [
-            _look(model.network, {k: jnp.asarray(v[part]) for k, v in drawn.items()}, e)
+            _look(network, {k: jnp.asarray(v[part]) for k, v in drawn.items()}, given, support)
             for part in np.array_split(np.arange(weights.size), -(-weights.size // 64))
         ]
         dead &= np.concatenate([np.asarray(d) for d, _ in found])
@@ -92,12 +97,16 @@ def prior_flatness(
 
     With one parameter in the network the share is within 1/n.
     """
-    fields = model.network.params_type._fields
-    if len(fields) == 1:
-        uniforms = (np.arange(n)[:, None] + 0.5) / n
-    else:
-        uniforms = qmc.Sobol(len(fields), seed=0).random(n)
-    draws = {name: model.prior[name].quantile(uniforms[:, k]) for k, name in enumerate(fields)}
+    n_own = sum(model.in_doubt[name] for name in model.network.params_type._fields)
+    match n_own:
+        case 0:
+            places = np.zeros((1, 0))
+        case 1:
+            places = ndtri((np.arange(n)[:, None] + 0.5) / n)
+        case _:
+            places = ndtri(qmc.Sobol(n_own, seed=0).random(n))
+    others = np.zeros((len(places), model.n_numbers - n_own))
+    draws = model.values_at(np.concatenate([places, others], axis=1))
     return flatness(model, draws, data, factor=factor)
 
 
@@ -112,20 +121,30 @@ def best_rescaling(model: EdgeModel, data: GraphDataset) -> tuple[float, Flatnes
 
 def _distinct(drawn: dict[str, np.ndarray], weights: Any) -> tuple[dict[str, np.ndarray], Any]:
     """One network pass per distinct set of network parameters, at most 256 of them."""
-    table = np.stack([np.asarray(values, float) for values in drawn.values()], -1)
+    n = len(next(iter(drawn.values())))
+    columns = [np.asarray(values, float).reshape(n, -1) for values in drawn.values()]
+    table = np.concatenate(columns, axis=1)
     weights = np.full(len(table), 1 / len(table)) if weights is None else np.asarray(weights)
     table, inverse = np.unique(table, axis=0, return_inverse=True)
     weights = np.bincount(inverse.ravel(), weights, len(table))
     if len(table) > 256:
         kept = np.linspace(0, len(table) - 1, 256).astype(int)
         table, weights = table[kept], weights[kept]
-    return dict(zip(drawn, table.T, strict=True)), weights / weights.sum()
+    parts = np.split(table, np.cumsum([column.shape[1] for column in columns])[:-1], axis=1)
+    shaped = [
+        part.reshape(-1, *np.shape(x)[1:]) for part, x in zip(parts, drawn.values(), strict=True)
+    ]
+    return dict(zip(drawn, shaped, strict=True)), weights / weights.sum()
 
 
 @eqx.filter_jit
-def _look(network: Any, draws: dict[str, Array], e: Array) -> tuple[Array, Array]:
+def _look(
+    network: Any, draws: dict[str, Array], given: Any, support: Support
+) -> tuple[Array, Array]:
+    e, before = given
+
     def one(values: dict[str, Array]) -> tuple[Array, Array]:
-        a = network(network.params_type(**values), e).a
+        a = network(network.params_type(**values), e, support, before).a
         return is_dead(a).all(), is_alike(a).all()
 
     return jax.lax.map(one, draws)

@@ -21,8 +21,9 @@ from jaxtyping import Array, Float
 
 from ..data.dataset import GraphDataset, Stack
 from ..edges import Support
-from ..networks import DPG, Network
-from ..readouts import Affine, Readout
+from ..incidence import namespace
+from ..networks import DPG, Network, Output
+from ..readouts import Readout, papers_readout
 from ..validate import complete_support
 from .likelihoods import BernoulliEdges
 from .priors import BEYOND, Prior
@@ -34,7 +35,8 @@ class EdgeModel(eqx.Module):
     Parameters
     ----------
     network : Network
-    readout : Readout
+    readout : Readout, optional
+        By default the one that the paper gives to the network.
     prior : Prior or str
         A marginal for each parameter of network and readout, or the name of one of the paper's.
         Parameters of readouts beyond the paper's have one by default.
@@ -66,8 +68,14 @@ class EdgeModel(eqx.Module):
         likelihood: BernoulliEdges | None = None,
     ):
         self.network = DPG() if network is None else network
-        self.readout = Affine() if readout is None else readout
-        given = Prior.named(prior) if isinstance(prior, str) else prior
+        self.readout = papers_readout(self.network) if readout is None else readout
+        if self.readout.n_channels != self.network.n_channels:
+            raise ValueError(
+                f"{type(self.network).__name__} has {self.network.n_channels or 'no'} channels, "
+                f"and {type(self.readout).__name__} reads {self.readout.n_channels or 'none'}. Use "
+                f"{papers_readout(self.network)}."
+            )
+        given = Prior.named(prior, self.network.family) if isinstance(prior, str) else prior
         beyond = {n: m for n, m in BEYOND.items() if n in self.parameters and n not in given}
         self.prior = given.replace(**beyond) if beyond else given
         self.likelihood = BernoulliEdges() if likelihood is None else likelihood
@@ -77,6 +85,13 @@ class EdgeModel(eqx.Module):
                 f"the prior must have a marginal for each of {self.parameters}, and no other; "
                 f"it has {tuple(self.prior)}."
             )
+        for name in self.prior:
+            value = getattr(self.prior[name], "value", None)
+            unknown = not self.is_prepared and name in self.readout.unlisted
+            if value is not None and not unknown and np.shape(value) != self.shape(name):
+                raise ValueError(
+                    f"{name} is {self.sizes.get(name, 'one')} number(s), and is fixed at {value}."
+                )
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -86,37 +101,63 @@ class EdgeModel(eqx.Module):
     @property
     def sizes(self) -> dict[str, int]:
         """How many numbers each parameter is that is a vector."""
-        return self.readout.sizes
+        return {**self.network.sizes, **self.readout.sizes}
 
     @property
-    def sizes_unknown(self) -> bool:
-        """Whether the readout has yet to see data."""
-        return not self.readout.is_prepared
+    def is_prepared(self) -> bool:
+        """Whether network and readout have seen what they need to see of the data."""
+        return self.network.is_prepared and self.readout.is_prepared
+
+    @property
+    def labels(self) -> dict[str, tuple[str, int | None]]:
+        """What tables list: each number's name, the parameter it is of, and its place in that."""
+        found: dict[str, tuple[str, int | None]] = {}
+        for name in self.parameters:
+            if name not in self.sizes:
+                found[name] = name, None
+            elif name not in self.readout.unlisted:
+                found |= {f"{name}[{k}]": (name, k) for k in range(self.sizes[name])}
+        return found
+
+    @property
+    def in_doubt(self) -> dict[str, int]:
+        """How many numbers are to be inferred of each parameter: none of those that are fixed."""
+        return {
+            name: 0 if self.prior[name].fixed else self.sizes.get(name, 1)
+            for name in self.parameters
+        }
 
     @property
     def n_numbers(self) -> int:
-        """How many numbers all parameters are together."""
-        return sum(self.sizes.get(name, 1) for name in self.parameters)
+        """How many numbers are to be inferred."""
+        return sum(self.in_doubt.values())
 
-    def split(self, values: Any) -> dict[str, Any]:
-        """Numbers in a row, (..., n_numbers), as parameters by name."""
+    def values_at(self, z: Any) -> dict[str, Any]:
+        """The parameters at places z of their priors, (..., n_numbers)."""
         found, start = {}, 0
-        for name in self.parameters:
-            if name in self.sizes:
-                found[name] = values[..., start : start + self.sizes[name]]
+        xp = namespace(z)
+        for name, n in self.in_doubt.items():
+            marginal, shape = self.prior[name], (*z.shape[:-1], *self.shape(name))
+            if marginal.fixed:
+                found[name] = xp.broadcast_to(xp.asarray(marginal.median, z.dtype), shape)
             else:
-                found[name] = values[..., start]
-            start += self.sizes.get(name, 1)
+                found[name] = marginal.value_at(z[..., start : start + n]).reshape(shape)
+            start += n
         return found
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Of a parameter."""
+        return (self.sizes[name],) if name in self.sizes else ()
 
     def pairs(self, stack: Stack) -> Float[Array, "graphs edges features"] | None:
         """What the readout wants to know of each pair; None if nothing."""
         found = self.readout.pairs(stack)
         return None if found is None else jnp.asarray(found)
 
-    def with_readout(self, readout: Readout) -> EdgeModel:
-        """The same with another readout of the same parameters."""
-        return EdgeModel(self.network, readout, self.prior, self.likelihood)
+    def replace(self, **parts: Any) -> EdgeModel:
+        """The same with another network, readout, prior or likelihood."""
+        own = {name: getattr(self, name) for name in ("network", "readout", "prior", "likelihood")}
+        return EdgeModel(**{**own, **parts})
 
     def logits(
         self,
@@ -124,6 +165,7 @@ class EdgeModel(eqx.Module):
         e: Float[Array, "... edges"],
         support: Support | None = None,
         pairs: Float[Array, "... edges features"] | None = None,
+        before: Output | None = None,
     ) -> Float[Array, "... edges"]:
         """The logit of each edge. Pure: use it inside a NumPyro model of your own.
 
@@ -134,10 +176,13 @@ class EdgeModel(eqx.Module):
         support : Support, optional
         pairs : array, shape (..., n_edges, n_features), optional
             What `self.pairs` returns, for readouts that want it.
+        before : Output, optional
+            What the network's `beforehand` returns, so that it is not computed again.
         """
         of_network, of_readout = self.network.params_type, self.readout.params_type
         support = complete_support(e.shape[-1]) if support is None else support
-        output = self.network(of_network(*(params[n] for n in of_network._fields)), e, support)
+        network = of_network(*(params[n] for n in of_network._fields))
+        output = self.network(network, e, support, before)
         readout = of_readout(*(params[n] for n in of_readout._fields))
         return self.readout(readout, output, support, pairs)
 
@@ -174,6 +219,9 @@ class EdgeModel(eqx.Module):
         """
         params = {}
         for name, marginal in self.prior.items():
+            if marginal.fixed:
+                params[name] = jnp.asarray(marginal.median)
+                continue
             law = marginal.distribution
             if name in self.sizes:
                 law = law.expand([self.sizes[name]]).to_event(1)

@@ -16,7 +16,7 @@ from scipy.stats import qmc
 
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, generator
-from .density import Block, LogDensity, as_jax, values_of
+from .density import Block, LogDensity, values_of
 from .model import EdgeModel
 
 Measure = Literal["constrained", "unconstrained", "standard", "likelihood"]
@@ -166,20 +166,20 @@ def _screen(few: LogDensity, networks: Float[Array, "candidates k"]) -> tuple[Ar
 
     One pass through the network each, and a small search over the readout at its last states.
     """
-    blocks = tuple(map(as_jax, few.blocks))
+    blocks = tuple(block.as_jax() for block in few.blocks)
     n_readout = few.n_readout
 
     def best_readout(z_network: Array) -> tuple[Array, Array]:
         def at(z_readout: Array) -> Array:
             return jnp.concatenate([z_network, z_readout])
 
-        network, _ = few._split(few.values(at(jnp.zeros(n_readout))))
-        states = [few.network(network, block.e, block.support) for block in blocks]
+        network, _ = few.split(at(jnp.zeros(n_readout)))
+        states = [few.state(network, block) for block in blocks]
 
         def minus(z_readout: Array) -> Array:
-            _, readout = few._split(few.values(at(z_readout)))
+            _, readout = few.split(at(z_readout))
             pairs = zip(states, blocks, strict=True)
-            likelihood = sum(few._given_state(readout, state, block) for state, block in pairs)
+            likelihood = sum(few.given_state(readout, state, block) for state, block in pairs)
             return z_readout @ z_readout / 2 - likelihood
 
         found = bfgs(minus, jnp.zeros(n_readout), method="BFGS", options={"maxiter": SCREEN_STEPS})
@@ -228,8 +228,10 @@ def _added(density: LogDensity, z: Array, measure: Measure) -> Array:
         case "standard":
             return -(z @ z) / 2 - z.size * np.log(2 * np.pi) / 2
     total = jnp.zeros(())
-    for marginal, part in zip(density.marginals, density._parts(z), strict=True):
-        value = marginal.value_at(part)
+    for name, value in density.model.values_at(z).items():
+        marginal = density.model.prior[name]
+        if marginal.fixed:
+            continue
         total += jnp.asarray(marginal.distribution.log_prob(value)).sum()
         if measure == "unconstrained" and marginal.positive:
             total += jnp.log(value).sum()

@@ -100,15 +100,19 @@ class Posterior:
     def n_draws(self) -> int:
         return self.weights.size
 
+    def numbers(self) -> dict[str, Float[np.ndarray, " draws"]]:
+        """Draws of each number that tables list: of a vector, an entry for each place in it."""
+        return {
+            name: self.params[of] if k is None else self.params[of][:, k]
+            for name, (of, k) in self.model.labels.items()
+        }
+
     def summary(self) -> pd.DataFrame:
-        """A row per parameter that is one number: mean, sd, q5, q50, q95."""
+        """A row per number, less those that curves are made of: mean, sd, q5, q50, q95."""
         if self.continuum is not None:
             return self.continuum.summary()
         rows = {}
-        for name in self.model.parameters:
-            if name in self.model.sizes:
-                continue
-            values = self.params[name]
+        for name, values in self.numbers().items():
             mean = self.weights @ values
             sd = np.sqrt(self.weights @ (values - mean) ** 2)
             quantiles = weighted_quantile(values, self.weights, list(QUANTILES.values()))
@@ -138,7 +142,7 @@ class Posterior:
             return self.continuum.density(name)
         from scipy.stats import gaussian_kde
 
-        values = self.params[name]
+        values = self.numbers()[name]
         if np.ptp(values) == 0:
             raise ValueError(f"{self.engine} gives one point, which has no density.")
         smooth = gaussian_kde(values, weights=self.weights)

@@ -22,8 +22,12 @@ def prepared(model: EdgeModel, data: GraphDataset, weights: Any = None) -> EdgeM
     What a network puts out depends on its parameters; the outputs that are shown are those at the
     most plausible ones under the paper's readout.
     """
-    if not model.sizes_unknown:
-        return model
+    if not model.readout.is_prepared:
+        model = _with_curves(model, data, weights)
+    return model
+
+
+def _with_curves(model: EdgeModel, data: GraphDataset, weights: Any) -> EdgeModel:
     if getattr(model.readout, "covariates", ()) is None:  # all that there are
         _check_same_covariates(data)
     params = _reference(model, data, weights)
@@ -31,7 +35,7 @@ def prepared(model: EdgeModel, data: GraphDataset, weights: Any = None) -> EdgeM
     def run(stack: Stack) -> Output:
         return _output(model.network, params, jnp.asarray(stack.e), stack.support)
 
-    return model.with_readout(model.readout.prepared(data.stacks(), run))
+    return model.replace(readout=model.readout.prepared(data.stacks(), run))
 
 
 def _check_same_covariates(data: GraphDataset) -> None:
@@ -56,7 +60,8 @@ def _reference(model: EdgeModel, data: GraphDataset, weights: Any) -> Any:
     from .peaks import most_plausible
 
     fields = model.network.params_type._fields
-    if data.n_labels == 0:  # for predictive checks of the prior
+    still = all(model.prior[name].fixed for name in fields)
+    if still or data.n_labels == 0:  # for predictive checks of the prior
         return model.network.params_type(*(jnp.asarray(model.prior[n].median) for n in fields))
     if len(fields) == 1:
         place = likely_place(model, data, check_weights(weights, len(data)))

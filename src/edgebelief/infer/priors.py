@@ -48,6 +48,15 @@ class Marginal(abc.ABC):
     def place_of(self, value: Any) -> Any:
         """The inverse of `value_at`: how many standard deviations of belief from the median."""
 
+    @property
+    def fixed(self) -> bool:
+        """Whether there is no doubt, and so nothing to infer."""
+        return False
+
+    def sample(self, key: Array, shape: tuple[int, ...]) -> Array:
+        """Independent draws."""
+        return self.distribution.sample(key, shape)
+
     def quantile(self, q: Any) -> Any:
         """The value below which a share `q` of the belief lies."""
         return self.value_at(ndtri(q))
@@ -166,6 +175,61 @@ class HalfNormal(Marginal):
         return np.where(v < 0.67, ndtri(erf(v / np.sqrt(2))), -ndtri(2 * ndtr(-v)))
 
 
+@dataclass(frozen=True)
+class Fixed(Marginal):
+    """No doubt: the parameter is `value`, a number, or a tuple of them for a vector.
+
+    It takes no place among the coordinates z of an engine.
+    """
+
+    value: float | tuple[float, ...] = 0.0
+
+    positive = False
+
+    @property
+    def fixed(self) -> bool:
+        return True
+
+    @property
+    def distribution(self) -> dist.Distribution:
+        return dist.Delta(jnp.asarray(self.value), event_dim=np.ndim(self.value))
+
+    @property
+    def median(self) -> Any:
+        return self.value if isinstance(self.value, float) else np.array(self.value)
+
+    def sample(self, key: Array, shape: tuple[int, ...]) -> Array:
+        return jnp.broadcast_to(jnp.asarray(self.value), shape)
+
+    def value_at(self, z: Any) -> Any:
+        value = namespace(z).asarray(self.value)
+        return namespace(z).broadcast_to(value, np.shape(z)) if value.ndim == 0 else value
+
+    def slopes_at(self, z: Any) -> tuple[Any, Any]:
+        return np.zeros_like(z, float), np.zeros_like(z, float)
+
+    def place_of(self, value: Any) -> Any:
+        return np.zeros(np.shape(value))
+
+
+def fixed(value: Any) -> Fixed:
+    """No doubt: the parameter is `value`, an array for a parameter that is a vector.
+
+    What is fixed is not inferred: a network with its theta fixed and a readout in doubt is
+    *partially stochastic*.
+
+    Examples
+    --------
+    >>> from edgebelief.infer import Prior, fixed
+    >>> Prior.named("altered").replace(theta=fixed(0.16))["theta"].median
+    0.16
+    """
+    given = np.asarray(value, float)
+    if given.ndim > 1 or given.size == 0 or not np.isfinite(given).all():
+        raise ValueError(f"a fixed value must be a finite number, or some in a row; got {value!r}.")
+    return Fixed(tuple(given.tolist()) if given.ndim else float(given))
+
+
 def half_normal(scale: float) -> HalfNormal:
     """Believed between 0 and about twice `scale`, the small ones rather.
 
@@ -245,11 +309,21 @@ class Prior(Mapping[str, Marginal]):
         self._marginals = dict(marginals)
 
     @classmethod
-    def named(cls, name: str) -> Prior:
-        """One of the paper's: "original", "altered" (its choice after prior checks) or "flat"."""
-        if name not in _NAMED:
-            raise ValueError(f"no prior is called {name!r}; there are {sorted(_NAMED)}.")
-        return cls(**_NAMED[name])
+    def named(cls, name: str, of: str = "dpg") -> Prior:
+        """One of the paper's: "original", "altered" (its choice after prior checks) or "flat".
+
+        Parameters
+        ----------
+        name : {"original", "altered", "flat"}
+        of : {"dpg", "pds", "mimo"}
+            The network's family. What the paper gives to `PDS`, and to `MIMO` with its heads, is
+            "altered" here; their "original" is the same.
+        """
+        if name not in _NAMED["dpg"]:
+            raise ValueError(f"no prior is called {name!r}; there are {sorted(_NAMED['dpg'])}.")
+        if of not in _NAMED:
+            raise ValueError(f"of must be one of {sorted(_NAMED)}; got {of!r}.")
+        return cls(**_NAMED[of][name])
 
     def __getitem__(self, name: str) -> Marginal:
         return self._marginals[name]
@@ -281,14 +355,15 @@ class Prior(Mapping[str, Marginal]):
         keys = jax.random.split(key, len(self))
         more = {name: (size,) for name, size in (sizes or {}).items()}
         return {
-            name: marginal.distribution.sample(k, (n, *more.get(name, ())))
+            name: marginal.sample(k, (n, *more.get(name, ())))
             for k, (name, marginal) in zip(keys, self.items(), strict=True)
         }
 
     def log_density(self, params: Mapping[str, Any]) -> Float[Array, ""]:
         """Log p(params), each in its own units (no Jacobian)."""
+        doubted = [name for name in self if not self[name].fixed]
         return sum(
-            (jnp.asarray(self[name].distribution.log_prob(params[name])).sum() for name in self),
+            (jnp.asarray(self[name].distribution.log_prob(params[name])).sum() for name in doubted),
             start=jnp.zeros(()),
         )
 
@@ -309,7 +384,7 @@ BEYOND: dict[str, Marginal] = {
     "scales": half_normal(0.3),
 }
 
-_NAMED: dict[str, dict[str, Marginal]] = {
+_DPG: dict[str, dict[str, Marginal]] = {
     # Medians where the paper prints means of logs: see docs/paper-notes.md.
     "original": {
         "theta": lognormal(1.0, 2.0),
@@ -325,5 +400,27 @@ _NAMED: dict[str, dict[str, Marginal]] = {
         "theta": loguniform(1e-6, 1e6),
         "delta": normal(0.0, 1e3),
         "b": normal(0.0, 1e3),
+    },
+}
+
+_WIDE: dict[str, Marginal] = {"delta": normal(0.0, 100.0), "b": normal(0.0, 10.0)}
+_PDS: dict[str, Marginal] = {
+    "alpha": lognormal(1.0, 10.0),
+    "beta": lognormal(1.0, 10.0),
+    "b": normal(0.0, 1e3),
+}
+_FLAT_PDS: dict[str, Marginal] = {
+    "alpha": loguniform(1e-6, 1e6),
+    "beta": loguniform(1e-6, 1e6),
+    "b": normal(0.0, 1e3),
+}
+# By the network's family, then by name.
+_NAMED: dict[str, dict[str, dict[str, Marginal]]] = {
+    "dpg": _DPG,
+    "pds": {"original": _PDS, "altered": _PDS, "flat": _FLAT_PDS},
+    "mimo": {
+        "original": {"theta": _DPG["original"]["theta"], **_WIDE},
+        "altered": {"theta": _DPG["altered"]["theta"], **_WIDE},
+        "flat": _DPG["flat"],
     },
 }

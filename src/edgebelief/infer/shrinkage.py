@@ -28,8 +28,6 @@ from threadpoolctl import threadpool_limits
 from ..cores import n_cores
 from ..data.randomness import Key, generator
 from .engine import Fit
-from .family import Interpolant
-from .flatness import Flatness
 from .logistic import LogisticPosterior, Mode
 from .model import EdgeModel
 from .priors import HalfNormal, Marginal
@@ -50,6 +48,8 @@ class Shrinkage:
     """The coefficients of a readout: those with priors of their own, and those in groups."""
 
     own: tuple[Marginal, ...]
+    sizes: tuple[int | None, ...]
+    """How many of those are one parameter that is a vector."""
     groups: Int[np.ndarray, " curves"]
     scales: Float[np.ndarray, " groups"]
     width: float
@@ -58,16 +58,19 @@ class Shrinkage:
     @classmethod
     def of(cls, model: EdgeModel) -> Shrinkage:
         """Of a model; scales at their prior's median."""
-        fields = model.readout.params_type._fields
-        own = tuple(model.prior[name] for name in fields if name not in model.sizes)
-        if not model.sizes:
-            return cls(own, np.zeros(0, int), np.zeros(0), 1.0)
+        readout = model.readout
+        names = [name for name in readout.params_type._fields if name not in readout.unlisted]
+        sizes = tuple(readout.sizes.get(name) for name in names)
+        each = zip(names, sizes, strict=True)
+        own = tuple(model.prior[name] for name, size in each for _ in range(size or 1))
+        if "scales" not in model.sizes:
+            return cls(own, sizes, np.zeros(0, int), np.zeros(0), 1.0)
         prior = model.prior["scales"]
         if not isinstance(prior, HalfNormal):
             raise ValueError(f"Exact knows half-normal scales; their prior is {prior}. Use NUTS.")
-        groups = model.readout.groups  # type: ignore[attr-defined]
+        groups = readout.groups  # type: ignore[attr-defined]
         scales = np.full(model.sizes["scales"], prior.median)
-        return cls(own, groups, scales, prior.scale)
+        return cls(own, sizes, groups, scales, prior.scale)
 
     @property
     def n_scales(self) -> int:
@@ -102,8 +105,11 @@ class Shrinkage:
 
     def params(self, z: Float[np.ndarray, "draws coefficients"]) -> list[np.ndarray]:
         """The readout's parameters, from coefficients in their prior's coordinates."""
-        n = len(self.own)
-        found = [marginal.value_at(z[:, k]) for k, marginal in enumerate(self.own)]
+        n, found, start = len(self.own), [], 0
+        values = np.stack([m.value_at(z[:, k]) for k, m in enumerate(self.own)], 1)
+        for size in self.sizes:
+            found.append(values[:, start] if size is None else values[:, start : start + size])
+            start += size or 1
         return [*found, z[:, n:], np.tile(self.scales, (len(z), 1))] if self.n_scales else found
 
 
@@ -111,7 +117,8 @@ class Shrinkage:
 class Place:
     """A value of theta, with the coefficients' mode there at typical scales."""
 
-    theta: float
+    network: tuple[Any, ...]
+    """The network's parameters: theta, or several of which one at most is in doubt."""
     log_share: float
     """Log of the part of theta's prior that it stands for, times a constant."""
     posterior: LogisticPosterior
@@ -133,7 +140,7 @@ class Place:
         here = replace(self.shrinkage, scales=scales)
         posterior = self.posterior._replace(sds=here.sds)
         mode = posterior.climb(here.moved(self.mode.z, self.shrinkage))
-        return Place(self.theta, self.log_share, posterior, here, mode)
+        return Place(self.network, self.log_share, posterior, here, mode)
 
 
 class Places(tuple[Place, ...]):
@@ -189,10 +196,7 @@ def weighted_draws(
     key: Key,
     model: EdgeModel,
     places: Places,
-    interpolant: Interpolant,
     n_draws: int,
-    error: float,
-    tol: float,
 ) -> Fit:
     """Draws of everything, and what they are worth."""
     from arviz_stats.base import array_stats  # slow to import
@@ -214,14 +218,14 @@ def weighted_draws(
         log_q = -(unit**2).sum(1) / 2 - mode.log_det
         left_out = place.posterior.log_density(z) - log_q - mode.log_mass
         params = place.shrinkage.params(z)
-        return left_out + one.log_weight - np.log(used), (np.full(count, place.theta), *params)
+        network = (np.tile(np.asarray(x, float), (count, *[1] * np.ndim(x))) for x in place.network)
+        return left_out + one.log_weight - np.log(used), (*network, *params)
 
     with ThreadPoolExecutor(n_cores()) as pool, threadpool_limits(1):
         drawn = list(pool.map(draws, found, counts, mixed, rng.spawn(len(found))))
     ratio = np.concatenate([ratios for ratios, _ in drawn])
     columns = [np.concatenate(parts) for parts in zip(*(p for _, p in drawn), strict=True)]
     params = dict(zip(model.parameters, columns, strict=True))
-    name = model.parameters[0]
     smoothed, k = array_stats.psislw(-ratio)  # ArviZ takes minus the log ratio
     if places[0].shrinkage.n_scales:  # draws of one particle share its weight, and hide it
         k = max(k, array_stats.psislw(-log_share)[1])
@@ -231,41 +235,17 @@ def weighted_draws(
         "Pareto k": float(k),
         "effective draws": float(1 / (weights @ weights)),
         "effective particles": float(1 / (share @ share)),
-        "quadrature error": error,
-        f"{name} nodes": float(len(interpolant.nodes)),
     }
-    nodes = list(zip(interpolant.nodes, interpolant.weights(), strict=True))
-    dead = float(sum(w for node, w in nodes if node.dead))
-    alike = float(sum(w for node, w in nodes if node.alike))
-    return Fit(
-        params,
-        weights,
-        figures,
-        _findings(name, float(k), error, tol),
-        flatness=Flatness(dead, alike - dead),
-        log_evidence=float(logsumexp(ratio) - np.log(ratio.size)),
-    )
-
-
-def _findings(name: str, k: float, error: float, tol: float) -> list[Finding]:
-    found = []
+    findings = []
     if not k <= PARETO_K:
-        found.append(
+        findings.append(
             Finding(
                 "Pareto k",
-                k,
+                float(k),
                 f"the posterior of the coefficients is not near the normal distributions that were "
                 f"found (Pareto k {k:.2f}, above {PARETO_K}): a few draws decide. Compare with "
                 f"NUTS, raise n_draws, or use more labels.",
             )
         )
-    if error > tol:
-        found.append(
-            Finding(
-                "quadrature error",
-                error,
-                f"the estimated error along {name} is {error:.2g} posterior sd: the posterior is "
-                f"too rugged for the rule. Compare with NUTS.",
-            )
-        )
-    return found
+    evidence = float(logsumexp(ratio) - np.log(ratio.size))
+    return Fit(params, weights, figures, findings, log_evidence=evidence)

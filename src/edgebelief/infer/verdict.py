@@ -168,10 +168,12 @@ def _against_prior(
 ) -> list[Finding]:
     """Prior dominates, prior conflict: in the coordinate where every prior is standard normal."""
     found = []
-    for name, marginal in model.prior.items():
-        if name in model.sizes:  # scales and curves that the labels do not need are the prior's
+    for name, (of, k) in model.labels.items():  # curves that labels do not need are the prior's
+        marginal = model.prior[of]
+        if marginal.fixed:
             continue
-        place = np.atleast_1d(marginal.place_of(np.asarray(params[name], float)))
+        values = np.asarray(params[of], float)
+        place = np.atleast_1d(marginal.place_of(values if k is None else values[..., k]))
         place = np.clip(place, -40, 40)
         share = np.full(place.size, 1 / place.size) if weights is None else np.asarray(weights)
         mean = float(share @ place)

@@ -2,6 +2,19 @@
 
 from .base import Network, Output
 from .dpg import DPG, DPGParams
+from .head import HeadParams, StochasticHead
+from .mimo import MIMO, MIMOParams
 from .pds import PDS, PDSParams
 
-__all__ = ["DPG", "PDS", "DPGParams", "Network", "Output", "PDSParams"]
+__all__ = [
+    "DPG",
+    "MIMO",
+    "PDS",
+    "DPGParams",
+    "HeadParams",
+    "MIMOParams",
+    "Network",
+    "Output",
+    "PDSParams",
+    "StochasticHead",
+]

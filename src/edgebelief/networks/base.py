@@ -6,6 +6,7 @@ implicit derivatives: infinite depth, and no truncation.
 """
 
 import abc
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -13,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from ..edges import Support
@@ -25,7 +27,10 @@ CACHED, SEVERAL = 60_000, 8
 
 
 class Output(NamedTuple):
-    """What a network knows at the end."""
+    """What a network knows at the end.
+
+    A network of several channels has an axis for them before the last.
+    """
 
     a: Float[Array, "... edges"]
     """Weights."""
@@ -39,9 +44,9 @@ class Output(NamedTuple):
 class Network(eqx.Module):
     """From distances to what an unrolled iteration knows at its end. Abstract.
 
-    Settings are fields; parameters are passed in, as a named tuple of numbers. What is true of
-    every network is stated in `tests/networks/test_conformance.py`; what is true of some, each
-    class declares.
+    Settings are fields; parameters are passed in, as a named tuple of numbers or vectors. What is
+    true of every network is stated in `tests/networks/test_conformance.py`; what is true of some,
+    each class declares.
     """
 
     depth: eqx.AbstractVar[int | None]
@@ -55,6 +60,10 @@ class Network(eqx.Module):
     """Whether multiplying e by c is the same as multiplying theta by c, at every depth."""
     stable: ClassVar[bool]
     """Whether output and gradients stay finite at any positive parameters."""
+    family: ClassVar[str] = "dpg"
+    """Whose priors and readout the paper gives it: "dpg", "pds" or "mimo"."""
+    forward: ClassVar[bool] = True
+    """Whether derivatives run along with the layers (few parameters), or come back (many)."""
 
     @abc.abstractmethod
     def init(self, params: Any, e: Float[Array, " edges"], support: Incidence) -> Any:
@@ -74,6 +83,29 @@ class Network(eqx.Module):
     def converged(self, params: Any, e: Float[Array, " edges"], support: Support) -> Output:
         """What `read` tends to as depth grows."""
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many numbers each parameter is that is a vector."""
+        return {}
+
+    @property
+    def n_channels(self) -> int | None:
+        """How many channels its output has; None for no axis of them."""
+        return None
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether it has seen what it needs to see of the data."""
+        return True
+
+    def beforehand(self, e: Float[Array, "... edges"], support: Support) -> Output | None:
+        """What is computed once for a stack of graphs, whatever the parameters; None if nothing."""
+        return None
+
+    def given(self, before: Output | None) -> "Network":
+        """The network with what was computed beforehand, for the graphs at hand."""
+        return self
+
     def __check_init__(self) -> None:
         whole = isinstance(self.depth, int | np.integer) and not isinstance(self.depth, bool)
         if self.depth is not None and not (whole and self.depth >= 0):
@@ -83,7 +115,11 @@ class Network(eqx.Module):
             )
 
     def __call__(
-        self, params: Any, e: Float[Array, "... edges"], support: Support | None = None
+        self,
+        params: Any,
+        e: Float[Array, "... edges"],
+        support: Support | None = None,
+        before: Output | None = None,
     ) -> Output:
         """The last state, for one graph or a stack of graphs on the same candidate edges.
 
@@ -95,11 +131,14 @@ class Network(eqx.Module):
             Distances. Their dtype is the dtype of the computation.
         support : Support, optional
             The candidate edges; by default all pairs.
+        before : Output, optional
+            What `beforehand` returned for them, so that it is not computed again.
 
         Returns
         -------
         Output
-            `a` (..., n_edges), `lam` (..., n_nodes), `z` (..., n_edges).
+            `a` (..., n_edges), `lam` (..., n_nodes), `z` (..., n_edges); with several channels
+            (..., n_channels, n_edges) and so on.
         """
         e = _as_float_array(e)
         if not isinstance(e, jax.core.Tracer) and e.ndim == 2 and is_one_graph(e):
@@ -114,20 +153,26 @@ class Network(eqx.Module):
             )
         params = jax.tree.map(lambda p: jnp.asarray(p, e.dtype), params)
         flat = e.reshape(-1, e.shape[-1])
+        before = self.beforehand(e, support) if before is None else before
+        before = jax.tree.map(lambda x: x.reshape(len(flat), *x.shape[e.ndim - 1 :]), before)
         together = _together(flat.shape[0], support)
         if self.depth is None or together < 2:
-            states = jax.vmap(lambda one: self._one_graph(params, one, support))(flat)
+            states = jax.vmap(lambda one, b: self._one_graph(params, one, support, b))(flat, before)
         else:
-            states = self._side_by_side(params, flat, support, together)
-        return jax.tree.map(lambda x: x.reshape(*e.shape[:-1], x.shape[-1]), states)
+            states = self._side_by_side(params, flat, support, together, before)
+        return jax.tree.map(lambda x: x.reshape(*e.shape[:-1], *x.shape[1:]), states)
 
     def with_tangents(
-        self, params: Any, e: Float[Array, "... edges"], support: Support | None = None
+        self,
+        params: Any,
+        e: Float[Array, "... edges"],
+        support: Support | None = None,
+        before: Output | None = None,
     ) -> tuple[Output, Any]:
         """The last state, and its derivative with respect to each parameter, by forward mode.
 
         Memory does not grow with depth. The derivatives come as the parameters' named tuple, with
-        an `Output` in each place.
+        an `Output` in each place; of a vector of parameters with an axis for them first.
 
         Examples
         --------
@@ -141,25 +186,30 @@ class Network(eqx.Module):
         params = type(params)(*(jnp.asarray(p, e.dtype) for p in params))
 
         def along(direction: Any) -> tuple[Output, Output]:
-            return jax.jvp(lambda p: self(p, e, support), (params,), (direction,))
+            return jax.jvp(lambda p: self(p, e, support, before), (params,), (direction,))
 
-        if len(params) == 1:  # no axis for one direction: it would be carried through every layer
-            state, tangent = along(type(params)(jnp.ones_like(params[0])))
-            return state, type(params)(tangent)
-        unit = [
-            type(params)(*(jnp.full_like(p, i == j) for j, p in enumerate(params)))
-            for i in range(len(params))
-        ]
-        basis = jax.tree.map(lambda *leaves: jnp.stack(leaves), *unit)
-        state, tangents = jax.vmap(along, out_axes=(None, 0))(basis)
-        each = (jax.tree.map(lambda x, i=i: x[i], tangents) for i in range(len(params)))
+        numbers, unravel = ravel_pytree(params)
+        if numbers.size == 1:  # no axis for one direction: it would be carried through every layer
+            state, tangent = along(jax.tree.map(jnp.ones_like, params))
+            tangents = jax.tree.map(lambda x: x[None], tangent)
+        else:
+            basis = jax.vmap(unravel)(jnp.eye(numbers.size, dtype=numbers.dtype))
+            state, tangents = jax.vmap(along, out_axes=(None, 0))(basis)
+        each, start = [], 0
+        for p in params:
+            here = slice(start, start + p.size) if p.ndim else start
+            each.append(jax.tree.map(lambda x, here=here: x[here], tangents))
+            start += p.size
         return state, type(params)(*each)
 
-    def _one_graph(self, params: Any, e: Float[Array, " edges"], support: Support) -> Output:
+    def _one_graph(
+        self, params: Any, e: Float[Array, " edges"], support: Support, before: Output | None
+    ) -> Output:
         if self.depth is None:
             return self.converged(params, e, support)
-        a, lam, z = self._layers(params, support.to_inner(e), support.inner)
-        return Output(support.from_inner(a), lam, support.from_inner(z))
+        here = None if before is None else _mapped(support.to_inner, before, e.ndim)
+        a_lam_z = self.given(here)._layers(params, support.to_inner(e), support.inner)
+        return _mapped(support.from_inner, a_lam_z, support.to_inner(e).ndim)
 
     def _layers(self, params: Any, e: Array, inner: Incidence) -> Output:
         """The one scan."""
@@ -171,25 +221,46 @@ class Network(eqx.Module):
         return self.read(params, last, e, inner)
 
     def _side_by_side(
-        self, params: Any, e: Float[Array, "graphs edges"], support: Support, together: int
+        self,
+        params: Any,
+        e: Float[Array, "graphs edges"],
+        support: Support,
+        together: int,
+        before: Output | None,
     ) -> Output:
         """The same, with so many graphs at a time in one array of the inner layout, graphs last."""
         n_graphs, parts = e.shape[0], -(-e.shape[0] // together)
         together = -(-n_graphs // parts)
-        filled = jnp.concatenate(
-            [e, jnp.broadcast_to(e[:1], (parts * together - n_graphs, *e.shape[1:]))]
-        )
 
-        def part(some: Float[Array, "together edges"]) -> Output:
-            inner = jax.vmap(support.to_inner, out_axes=-1)(some)
-            a, lam, z = self._layers(params, inner, support.inner)
-            back = jax.vmap(support.from_inner, in_axes=-1)
-            return Output(back(a), lam.T, back(z))
+        def filled(x: Array) -> Array:
+            more = jnp.broadcast_to(x[:1], (parts * together - n_graphs, *x.shape[1:]))
+            return jnp.concatenate([x, more]).reshape(parts, together, *x.shape[1:])
 
+        def part(some: tuple[Float[Array, "together edges"], Output | None]) -> Output:
+            e, before = some
+            inner = jax.vmap(support.to_inner, out_axes=-1)(e)
+            if before is not None:
+                layout = jax.vmap(support.to_inner, in_axes=-1, out_axes=-1)
+                last = jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), before)
+                before = _mapped(layout, last, 2)
+            last = self.given(before)._layers(params, inner, support.inner)
+            back = jax.vmap(support.from_inner, in_axes=-1, out_axes=-1)
+            return jax.tree.map(lambda x: jnp.moveaxis(x, -1, 0), _mapped(back, last, inner.ndim))
+
+        all_parts = filled(e), jax.tree.map(filled, before)
         if parts == 1:
-            return part(filled)
-        states = lax.map(part, filled.reshape(parts, together, -1))
-        return jax.tree.map(lambda x: x.reshape(-1, x.shape[-1])[:n_graphs], states)
+            return part(jax.tree.map(lambda x: x[0], all_parts))
+        states = lax.map(part, all_parts)
+        return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:n_graphs], states)
+
+
+def _mapped(layout: Callable[[Array], Array], output: Output, ndim: int) -> Output:
+    """The output with its edge arrays in another layout; `ndim` axes of them are not channels."""
+
+    def each(x: Array) -> Array:
+        return jax.vmap(each)(x) if x.ndim > ndim else layout(x)
+
+    return Output(each(output.a), output.lam, each(output.z))
 
 
 def _together(n_graphs: int, support: Support) -> int:

@@ -1,9 +1,12 @@
 """From what a network knows to the logit of each edge."""
 
+from ..networks import Network
 from .additive import Additive, AdditiveParams
 from .affine import Affine, AffineParams
 from .base import Readout
+from .channels import Channels, ChannelsParams
 from .features import OF_NETWORK
+from .shift import Shift, ShiftParams
 from .two_slope import TwoSlope, TwoSlopeParams
 
 __all__ = [
@@ -12,7 +15,27 @@ __all__ = [
     "AdditiveParams",
     "Affine",
     "AffineParams",
+    "Channels",
+    "ChannelsParams",
     "Readout",
+    "Shift",
+    "ShiftParams",
     "TwoSlope",
     "TwoSlopeParams",
+    "papers_readout",
 ]
+
+
+def papers_readout(network: Network) -> Readout:
+    """The one that the paper gives to a network.
+
+    Examples
+    --------
+    >>> from edgebelief.networks import DPG, PDS
+    >>> from edgebelief.readouts import papers_readout
+    >>> papers_readout(DPG()), papers_readout(PDS())
+    (Affine(), Shift())
+    """
+    if network.n_channels is not None:
+        return Channels(network.n_channels)
+    return Shift() if network.family == "pds" else Affine()

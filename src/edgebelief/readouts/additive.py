@@ -72,6 +72,7 @@ class Additive(Readout):
     """Found in the data."""
 
     params_type = AdditiveParams
+    unlisted = ("curves", "scales")
 
     def __check_init__(self) -> None:
         unknown = [name for name in self.features if name not in ALL]

@@ -25,6 +25,10 @@ class Readout(eqx.Module):
 
     params_type: ClassVar[Any]
     """The named tuple of its parameters; the field names are the sampling-site names."""
+    linear: ClassVar[bool] = True
+    """Whether the logits are linear in coefficients: `columns`."""
+    unlisted: ClassVar[tuple[str, ...]] = ()
+    """Vectors of parameters that no table lists."""
 
     @abc.abstractmethod
     def reduce(
@@ -50,6 +54,11 @@ class Readout(eqx.Module):
     def is_prepared(self) -> bool:
         """Whether it has seen what it needs to see of the data."""
         return True
+
+    @property
+    def n_channels(self) -> int | None:
+        """How many channels it reads; None for a network without an axis of them."""
+        return None
 
     @property
     def sizes(self) -> dict[str, int]:

@@ -1,0 +1,139 @@
+"""MIMO-E: a few more layers, with parameters of their own, on top of a trained MIMO."""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.nn import relu
+from jaxtyping import Array
+
+from ..convex.iterations import DualState, dpg_dual_step
+from .base import Network, Output
+from .mimo import MIMO, MIMOParams
+
+
+class HeadParams(NamedTuple):
+    """theta: one for each channel that has a head."""
+
+    theta: Any
+
+
+class StochasticHead(Network):
+    """A trained `MIMO`, whose last state is where new single-channel `DPG` networks begin.
+
+    Channel j of the base ends in (a, lam). For the first `heads` channels that is the *initial
+    state* of `depth` more layers of `DPG` on the same distances, with a theta_j of their own; the
+    other channels stay as they are. Only the new parameters are uncertain: the paper's partially
+    stochastic network.
+
+    Parameters
+    ----------
+    base : MIMO
+    theta : array, shape (channels^2,), optional
+        The trained parameters of the base, row by row. Without them it is trained, by `MAP`, on
+        the data that the model is fitted to.
+    heads : int, optional
+        How many channels have a head: all, as the paper's text says, by default; its published
+        numbers have 2 of 4.
+    depth : int
+        Layers of the heads.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from edgebelief.networks import MIMO, HeadParams, StochasticHead
+    >>> e = jnp.array([1.0, 9.0, 9.0, 9.0, 9.0, 1.0])
+    >>> network = StochasticHead(MIMO(channels=2), theta=(1.0, 0.5, 0.5, 1.0))
+    >>> network(HeadParams(jnp.array([0.8, 0.6])), e).a.shape
+    (2, 6)
+    """
+
+    base: MIMO = eqx.field(default_factory=MIMO)
+    theta: tuple[float, ...] | None = eqx.field(
+        static=True,
+        default=None,
+        converter=lambda x: None if x is None else tuple(map(float, np.ravel(x))),
+    )
+    heads: int | None = eqx.field(static=True, default=None)
+    depth: int | None = eqx.field(static=True, default=20)
+    state: Output | None = None
+    """Of the base, for the graphs at hand."""
+
+    params_type = HeadParams
+    nonnegative = True
+    scale_law = False
+    stable = True
+    family = "mimo"
+
+    def __check_init__(self) -> None:
+        if not isinstance(self.base, MIMO):
+            raise TypeError(f"the base must be a MIMO; got {self.base!r}.")
+        channels = self.base.channels
+        if self.theta is not None and len(self.theta) != channels**2:
+            raise ValueError(
+                f"theta of a base with {channels} channels must be {channels**2} numbers; got "
+                f"{len(self.theta)}."
+            )
+        if self.heads is not None and not (type(self.heads) is int and 1 <= self.heads <= channels):
+            raise ValueError(
+                f"heads must be a whole number from 1 to {channels}, the channels of the base; got "
+                f"{self.heads!r}."
+            )
+        if self.depth is None:
+            raise ValueError("a head has layers, and no converged form; give it a depth.")
+
+    @property
+    def n_heads(self) -> int:
+        return self.base.channels if self.heads is None else self.heads
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {"theta": self.n_heads}
+
+    @property
+    def n_channels(self) -> int:
+        return self.base.channels
+
+    @property
+    def is_prepared(self) -> bool:
+        return self.theta is not None
+
+    def trained(self, theta: Any) -> "StochasticHead":
+        """On a base with these parameters."""
+        return replace(self, theta=theta)
+
+    def beforehand(self, e, support):
+        if self.theta is None:
+            raise ValueError(
+                "the base of this head is not trained: fit a model with it, or give it theta."
+            )
+        return self.base(MIMOParams(jnp.asarray(self.theta, e.dtype)), e, support)
+
+    def given(self, before):
+        return replace(self, state=before)
+
+    def init(self, params, e, support):
+        assert self.state is not None
+        a, lam = (x[: self.n_heads] for x in (self.state.a, self.state.lam))
+        return DualState(jax.vmap(support.degrees)(a), lam)
+
+    def step(self, params, carry, e, support):
+        def one(state: DualState, theta: Array) -> DualState:
+            return dpg_dual_step(state, e, theta, support)
+
+        return jax.vmap(one)(carry, jnp.asarray(params.theta))
+
+    def read(self, params, carry, e, support):
+        k, base = self.n_heads, self.state
+        assert base is not None
+        theta = jnp.asarray(params.theta).reshape(-1, *[1] * e.ndim)
+        z = jax.vmap(support.endpoint_sums)(carry.lam) / 2 - theta * e
+        a = relu(z) if self.depth else base.a[:k]
+        head = Output(a, carry.lam, z if self.depth else base.z[:k])
+        return jax.tree.map(lambda x, y: jnp.concatenate([x, y[k:]]), head, base)
+
+    def converged(self, params, e, support):
+        raise NotImplementedError("a head has no converged form.")

@@ -1,0 +1,104 @@
+"""MIMO: several channels of DPG that are mixed in every layer."""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.nn import relu
+from jaxtyping import Array, Float
+
+from ..convex.iterations import DualState, positive_root
+from .base import Network, Output
+
+
+class MIMOParams(NamedTuple):
+    """theta: row by row, theta[j, i] from channel i to channel j; (n_channels^2,) numbers."""
+
+    theta: Any
+
+
+class MIMO(Network):
+    """`depth` layers of C channels. Each keeps duals of its own, updated as in `DPG` from its own
+    degrees; then every channel is the mean of what all of them imply at thetas of their own:
+
+        u_j   = S a_j - (N-1) lam_j
+        lam_j = (sqrt(u_j^2 + 4(N-1)) - u_j) / (2(N-1))
+        a_j   = mean over i of max(0, S'lam_i/2 - theta_ji e)
+
+    With one channel it is `DPG`. No convex problem is behind it, so it has no converged form.
+    Numbering the channels otherwise changes nothing, and channels that begin alike stay alike.
+
+    Parameters
+    ----------
+    channels : int
+    depth : int
+        Layers.
+    a0, lam0 : float
+        The state before the first layer, on every edge and node of every channel.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from edgebelief.networks import MIMO, MIMOParams
+    >>> e = jnp.array([1.0, 9.0, 9.0, 9.0, 9.0, 1.0])
+    >>> MIMO(channels=2)(MIMOParams(jnp.array([1.0, 0.5, 0.5, 1.0])), e).a.shape
+    (2, 6)
+    """
+
+    channels: int = eqx.field(static=True, default=4)
+    depth: int | None = eqx.field(static=True, default=200)
+    a0: float = eqx.field(static=True, default=0.5)
+    lam0: float = eqx.field(static=True, default=17.0)
+
+    params_type = MIMOParams
+    nonnegative = True
+    scale_law = True
+    stable = True
+    family = "mimo"
+    forward = False
+
+    def __check_init__(self) -> None:
+        if isinstance(self.channels, bool) or not isinstance(self.channels, int):
+            raise ValueError(f"channels must be a whole number; got {self.channels!r}.")
+        if self.channels < 1:
+            raise ValueError(f"channels must be at least 1; got {self.channels}.")
+        if self.depth is None:
+            raise ValueError(
+                "MIMO has no converged form (no convex problem is behind it); give it a depth, "
+                "such as 200. DPG has one."
+            )
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {"theta": self.channels**2}
+
+    @property
+    def n_channels(self) -> int:
+        return self.channels
+
+    def init(self, params, e, support):
+        d = support.degrees(jnp.full_like(e, self.a0))
+        lam = support.full_nodes(e, self.lam0)
+        return DualState(*(jnp.stack([x] * self.channels) for x in (d, lam)))
+
+    def step(self, params, carry, e, support):
+        lam = positive_root(carry.d - support.max_degree * carry.lam, support.max_degree)
+        return DualState(support.mixed_degrees(lam, self.matrix(params), e), lam)
+
+    def read(self, params, carry, e, support):
+        ends = jax.vmap(support.endpoint_sums)(carry.lam) / 2
+
+        def channel(row: Float[Array, " channels"]) -> tuple[Array, Array]:
+            slack = ends - row.reshape(-1, *[1] * e.ndim) * e
+            return relu(slack).mean(0), slack.mean(0)
+
+        a, z = jax.vmap(channel)(self.matrix(params))
+        return Output(a if self.depth else jnp.full_like(a, self.a0), carry.lam, z)
+
+    def converged(self, params, e, support):
+        raise NotImplementedError("MIMO has no converged form.")
+
+    def matrix(self, params: MIMOParams) -> Float[Array, "channels channels"]:
+        """Theta as a matrix."""
+        return jnp.asarray(params.theta).reshape(self.channels, self.channels)
