@@ -5,11 +5,19 @@ import pytest
 from posteriors import rescaled
 
 from edgebelief.data import GraphDataset, RandomGeometric
-from edgebelief.infer import EdgeModel, InferenceWarning, Prior, lognormal, loguniform, normal
+from edgebelief.infer import (
+    EdgeModel,
+    InferenceWarning,
+    Prior,
+    fixed,
+    lognormal,
+    loguniform,
+    normal,
+)
 from edgebelief.infer.density import LogDensity
 from edgebelief.infer.map import MAP
 from edgebelief.infer.peaks import laplace
-from edgebelief.networks import DPG, PDS
+from edgebelief.networks import DPG, MIMO, PDS, StochasticHead
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +45,9 @@ def test_density_and_gradient_are_those_of_reverse_mode(data, prior, x64):
     density = LogDensity.of(model, ragged, weights)
 
     def plain(z):
-        values, slopes = jax.jvp(density.values, (z,), (jnp.ones_like(z),))
-        params = dict(zip(model.parameters, values, strict=True))
-        return model.log_density(params, ragged, weights) + jnp.log(jnp.abs(slopes)).sum()
+        params, slopes = jax.jvp(model.values_at, (z,), (jnp.ones_like(z),))
+        volume = sum(jnp.log(jnp.abs(slope)) for slope in slopes.values())
+        return model.log_density(params, ragged, weights) + volume
 
     z = jnp.array([-0.4, -0.9, 1.1]) if prior == "altered" else jnp.array([-0.2, 0.03, 0.005])
     value, gradient = jax.jit(jax.value_and_grad(density.__call__))(z)
@@ -50,12 +58,27 @@ def test_density_and_gradient_are_those_of_reverse_mode(data, prior, x64):
 
 def test_gradient_with_two_network_parameters(data, x64):
     wide = lognormal(1, 1)
-    prior = Prior(alpha=wide, beta=wide, delta=normal(0, 10), b=normal(0, 10))
-    density = LogDensity.of(EdgeModel(PDS(depth=5), prior=prior), data)
-    z = jnp.array([0.1, -0.2, 0.3, 0.1])
+    prior = Prior(alpha=wide, beta=wide, b=normal(0, 10))
+    _same_gradient(EdgeModel(PDS(depth=5), prior=prior), data)
+
+
+def _same_gradient(model, data):
+    """Of the log-likelihood, and by reverse mode of the plain sum."""
+    density = LogDensity.of(model, data)
+    z = jnp.linspace(-0.2, 0.3, model.n_numbers)
     got = jax.jit(jax.grad(density.log_likelihood))(z)
-    plain = jax.jit(jax.grad(lambda z: density._log_likelihood(density.values(z))))(z)
-    np.testing.assert_allclose(got, plain, rtol=1e-8)
+    plain = jax.jit(jax.grad(lambda z: model.log_likelihood(model.values_at(z), data).sum()))(z)
+    np.testing.assert_allclose(got, plain, rtol=1e-8, atol=1e-8)
+
+
+def test_gradient_with_vectors_of_parameters(data, x64):
+    """Many of a network, which come back; few, which run along; some that are fixed."""
+    base = MIMO(channels=2, depth=5)
+    _same_gradient(EdgeModel(base), data)
+    head = EdgeModel(StochasticHead(base, theta=(0.3, 0.2, 0.1, 0.4), depth=3))
+    _same_gradient(head, data)
+    _same_gradient(head.replace(prior=head.prior.replace(delta=fixed([30.0, 50.0]))), data)
+    _same_gradient(head.replace(prior=head.prior.replace(theta=fixed([0.3, 0.5]))), data)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def found(model, data):
-    return NUTS().run(0, model, data)
+    return NUTS().run(2, model, data)
 
 
 def test_moments_are_those_of_a_brute_force_grid(model, data, found):

@@ -63,7 +63,7 @@ def test_terms_that_are_noise_keep_small_scales_and_true_ones_grow(rng):
     labels = np.where(rng.random(4000) < expit(2 * x[:, 0]), 1.0, -1.0)
     rows = labels[:, None] * np.column_stack([np.zeros(4000), -np.ones(4000), x])
     own = (lognormal(1.0, 1.0), lognormal(1.0, 1.0))
-    start = Shrinkage(own, np.arange(3), np.full(3, 0.2), 0.5)
+    start = Shrinkage(own, (None, None), np.arange(3), np.full(3, 0.2), 0.5)
     posterior = LogisticPosterior(Labels(rows, np.ones(4000)), own, start.sds)
     place = Place(1.0, 0.0, posterior, start, posterior.climb(np.zeros(5)))
     found = Places([place]).law(rng, 200).typical

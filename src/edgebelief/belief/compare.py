@@ -15,12 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
-from scipy.special import logsumexp
 
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, split
-from ..infer.arviz import log_likelihoods
 from ..infer.engine import Engine
+from ..infer.left_out import forgetful_scores
 from ..infer.model import check_weights
 from ..infer.posterior import Posterior
 from ..infer.verdict import PARETO_K, InferenceWarning
@@ -78,8 +77,6 @@ def leave_one_out(
     >>> found.scores.shape, found.reliable
     ((8,), True)
     """
-    from arviz_stats.base import array_stats  # slow to import
-
     counts = check_weights(weights, len(data))
     counts = counts * [record.known.any() for record in data]
     draw_key, *keys = split(key, 1 + len(data))
@@ -89,11 +86,8 @@ def leave_one_out(
     if used.size == 1 and counts[used[0]] == 1 and posterior.log_evidence is not None:
         scores[used], refitted[used] = posterior.log_evidence, True
         return LeftOut(scores, k, refitted)
-    draws = {name: x[None] for name, x in posterior.draws(draw_key, DRAWS).items()}
-    fits = log_likelihoods(posterior.model, draws, data)[0]
-    for t in used:
-        log_weights, k[t] = array_stats.psislw(counts[t] * fits[:, t])
-        scores[t] = logsumexp(log_weights + fits[:, t]) - logsumexp(log_weights)
+    draws = posterior.draws(draw_key, DRAWS)
+    scores, k = forgetful_scores(posterior.model, draws, data, counts)
     hard = used[np.argsort(-k[used])][:REFITS]
     for t in hard:
         others = np.where(np.arange(len(data)) == t, 0.0, counts)

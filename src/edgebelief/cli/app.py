@@ -186,6 +186,7 @@ def fit(
     nodes: o.Nodes = None,
     transpose: o.Transpose = False,
     covariates: o.Covariates = None,
+    network: o.Network = "dpg",
     readout: o.Readout = "affine",
     prior: o.Prior = "altered",
     density: o.Density = None,
@@ -200,8 +201,10 @@ def fit(
         ),
     ] = None,
     inference: Annotated[
-        Literal["auto", "exact", "nuts", "map", "vi"],
-        typer.Option(metavar="NAME", help="auto, exact, nuts, map or vi.", rich_help_panel=o.HOW),
+        Literal["auto", "exact", "nuts", "map", "vi", "modes"],
+        typer.Option(
+            metavar="NAME", help="auto, exact, nuts, map, vi or modes.", rich_help_panel=o.HOW
+        ),
     ] = "auto",
     seed: o.Seed = 0,
     force: o.Force = False,
@@ -221,6 +224,7 @@ def fit(
             "metric": metric,
             "transform": transform,
             "missing": missing,
+            "network": network,
             "readout": readout,
             "prior": prior_from(prior, density),
             "depth": depth,

@@ -167,7 +167,7 @@ def fitted(this: Session, given: Given, settings: dict[str, Any], out: Path, for
     X, A = given.read(settings["metric"], settings["missing"])
     _need_labels(given, X, A, "Without any known edge, see `edgebelief learn`.")
     learner = GraphLearner(**settings)
-    has_bar = settings["inference"] == "nuts"
+    has_bar = settings["inference"] == "nuts" or settings["network"] in ("pds", "mimo-e")
     with this.working("finding the posterior", has_bar), warnings.catch_warnings():
         warnings.simplefilter("ignore", InferenceWarning)  # the verdict is said below
         more = given.known_of(X)
@@ -190,6 +190,7 @@ def fitted(this: Session, given: Given, settings: dict[str, Any], out: Path, for
         "posterior": summary.to_dict("index"),
         "log_evidence": posterior.log_evidence,
         "scale": learner.scale_,
+        "network": type(learner.model_.network).__name__,
         "readout": type(learner.model_.readout).__name__,
         "terms": None if terms is None else terms.to_dict("records"),
         "comparison": records_of(learner.comparison_),

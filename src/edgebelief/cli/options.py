@@ -104,6 +104,16 @@ Covariates = Annotated[
         rich_help_panel=READ,
     ),
 ]
+Network = Annotated[
+    Literal["dpg", "pds", "mimo", "mimo-e"],
+    typer.Option(
+        "--network",
+        metavar="NAME",
+        help="dpg, with one parameter; pds; mimo, four channels; or mimo-e, a trained mimo and "
+        "more layers on top. The last two take minutes.",
+        rich_help_panel=HOW,
+    ),
+]
 Readout = Annotated[
     Literal["affine", "two-slope", "additive", "auto"],
     typer.Option(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 NAMES = (
-    "bootstrap|cost|costs|degree|density|depth|fdr|inference|level|mass|metric|missing|prior|readout|scale|"
+    "bootstrap|cost|costs|degree|density|depth|fdr|inference|level|mass|metric|missing|network|"
+    "prior|readout|scale|"
     "theta|threshold|top_k|transform"
 )
 # What has another name here, or is not to be had; first come, first served.

@@ -37,12 +37,19 @@ from ..data.dataset import GraphDataset
 from ..data.ensembles import Ensemble
 from ..data.forms import Graphs, graphs_from, warn_if_alike
 from ..data.signals import Filter, SquareRootInverse, Transform
-from ..infer import NUTS, EdgeModel, Engine, Exact, Prior
-from ..infer.exact import applies
+from ..infer import EdgeModel, Engine, Prior
 from ..infer.prepare import prepared
 from ..networks import Network
 from ..readouts import Additive, Readout
-from .settings import engine_of, network_of, prior_of, readouts_of, scale_of, scaled_by
+from .settings import (
+    default_engine,
+    engine_of,
+    network_of,
+    prior_of,
+    readouts_of,
+    scale_of,
+    scaled_by,
+)
 from .simulate import Simulation
 
 
@@ -58,8 +65,11 @@ class GraphLearner(BaseEstimator):
 
     Parameters
     ----------
-    network : "dpg" or Network
-        The unrolled iteration. A `Network` brings its own depth.
+    network : "dpg", "pds", "mimo", "mimo-e" or Network
+        The unrolled iteration. "dpg" has one parameter and an exact posterior. The paper's others:
+        "pds", another iteration for the same problem; "mimo", four channels that are mixed in every
+        layer; "mimo-e", a trained "mimo" with a few more layers whose parameters are in doubt. A
+        `Network` brings its own depth.
     prior : str, Prior or mapping
         "altered" (default), "original" or "flat", the paper's; a `Prior`; or beliefs about graphs,
         such as ``{"density": (0.05, 0.5)}``, which `elicit_prior` turns into one on the training
@@ -86,8 +96,9 @@ class GraphLearner(BaseEstimator):
     transform : None, "log", "diff", "log-returns" or "standardize"
         What is done to signals before distances are computed: see `edgebelief.data.transformed`.
         Kept here, rather than in a step before, so that a saved model knows it.
-    inference : "auto", "exact", "nuts", "map", "vi" or an engine
-        "auto" is exact where that applies (a network with one parameter), else NUTS.
+    inference : "auto", "exact", "nuts", "map", "vi", "modes" or an engine
+        "auto" is exact where that applies (a network with one parameter); an ensemble of modes for
+        "mimo", whose posterior has many; else NUTS.
     random_state : int, RandomState or None
         Of the engine's chance, and of sampled graphs and intervals.
 
@@ -115,7 +126,7 @@ class GraphLearner(BaseEstimator):
 
     def __init__(
         self,
-        network: Literal["dpg"] | Network = "dpg",
+        network: Literal["dpg", "pds", "mimo", "mimo-e"] | Network = "dpg",
         prior: str | Prior | Mapping[str, Any] = "altered",
         depth: int | None = 200,
         *,
@@ -159,7 +170,8 @@ class GraphLearner(BaseEstimator):
         sample_weight : array_like, shape (n_graphs,), optional
             How often each graph counts.
         """
-        network, readouts = network_of(self.network, self.depth), readouts_of(self.readout)
+        network = network_of(self.network, self.depth)
+        readouts = readouts_of(self.readout, network)
         engine = engine_of(self.inference)
         graphs = self._graphs(X, A, covariates)
         if covariates is not None and not any(isinstance(r, Additive) for r in readouts.values()):
@@ -175,11 +187,11 @@ class GraphLearner(BaseEstimator):
             )
         seed = int(check_random_state(self.random_state).randint(2**31))
         scale, data = self._scaled(network, graphs.data)
-        prior = prior_of(self.prior, data)
+        prior = prior_of(self.prior, data, network)
         posteriors, engines = {}, {}
         for name, readout in readouts.items():
             model = EdgeModel(network, readout, prior)
-            engines[name] = engine or (Exact() if applies(model) else NUTS())
+            engines[name] = engine or default_engine(model)
             posteriors[name] = engines[name].run(seed, model, data, sample_weight)
         if len(posteriors) == 1:
             posterior, comparison = next(iter(posteriors.values())), None
@@ -450,9 +462,10 @@ class GraphLearner(BaseEstimator):
             data, model = self._as_fitted(data), self.model_
         else:
             network = network_of(self.network, self.depth)
-            readout = list(readouts_of(self.readout).values())[-1]  # of "auto", the most flexible
+            *_, readout = readouts_of(self.readout, network).values()  # the most flexible
             _, data = self._scaled(network, data)
-            model = prepared(EdgeModel(network, readout, prior_of(self.prior, data)), data)
+            prior = prior_of(self.prior, data, network)
+            model = prepared(EdgeModel(network, readout, prior), data)
         seed = (self.seed_ if fitted else 0) if key is None else key
         before = prior_predictive(seed, model, data, statistic, n)
         if not fitted:
@@ -495,7 +508,7 @@ class GraphLearner(BaseEstimator):
 
     def _scaled(self, network: Network, data: GraphDataset) -> tuple[Any, GraphDataset]:
         """What `scale_` is, and the data so scaled."""
-        readouts = readouts_of(self.readout).values()
+        readouts = readouts_of(self.readout, network).values()
         relative = any(getattr(readout, "relative", False) for readout in readouts)
         scale = scale_of(self.scale, network, self.prior, relative, data)
         return scale, scaled_by(scale, data)

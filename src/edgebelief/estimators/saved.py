@@ -26,13 +26,16 @@ from ..infer import (
     Exact,
     Finding,
     Fingerprint,
+    Fixed,
     HalfNormal,
     LogNormal,
     LogUniform,
+    Modes,
     Normal,
     Posterior,
     Prior,
     Verdict,
+    fixed,
     half_normal,
     lognormal,
     loguniform,
@@ -40,8 +43,8 @@ from ..infer import (
 )
 from ..infer.family import Family
 from ..modelfile import ModelFileError
-from ..networks import DPG, PDS, Network
-from ..readouts import Additive, Affine, Readout, TwoSlope
+from ..networks import DPG, MIMO, PDS, Network, StochasticHead
+from ..readouts import Additive, Affine, Channels, Readout, Shift, TwoSlope
 from ..validate import check_number
 from .learner import GraphLearner
 from .saved_arrays import demand, family_in, family_out, terms_in, terms_out, under
@@ -50,20 +53,26 @@ from .settings import BY_GRAPH, engine_of, network_of, readouts_of
 KIND = "GraphLearner"
 # What a file may name, and what makes it: a function that checks, where the class does not.
 PARTS: dict[str, Any] = (
-    {part.__name__: part for part in (DPG, PDS, Affine, TwoSlope, Additive, BernoulliEdges)}
-    | {part.__name__: part for part in (LogNormal, LogUniform, Normal, HalfNormal)}
-    | {part.__name__: part for part in (Exact, NUTS, MAP, VI)}
+    {part.__name__: part for part in (DPG, PDS, MIMO, StochasticHead, BernoulliEdges)}
+    | {part.__name__: part for part in (Affine, TwoSlope, Additive, Shift, Channels)}
+    | {part.__name__: part for part in (LogNormal, LogUniform, Normal, HalfNormal, Fixed)}
+    | {part.__name__: part for part in (Exact, NUTS, MAP, VI, Modes)}
 )
 MAKERS = PARTS | {
     "LogNormal": lognormal,
     "LogUniform": loguniform,
     "Normal": normal,
     "HalfNormal": half_normal,
+    "Fixed": fixed,
 }
-ENGINES = ("Exact", "NUTS", "MAP", "VI")
+ENGINES = ("Exact", "NUTS", "MAP", "VI", "Modes")
 MODEL = {"network": Network, "readout": Readout, "prior": Prior, "likelihood": BernoulliEdges}
+# Fields that are kept elsewhere (the curves of terms: arrays), or made anew.
+APART = ("terms", "state")
 # A file asks for no more layers. So many take 0.15 s a pass on ten nodes; a prediction has dozens.
 MOST_LAYERS = 10**6
+# Nor for more channels: a layer takes time with their square.
+MOST_CHANNELS = 64
 
 
 def save(path: str | Path, learner: GraphLearner) -> None:
@@ -216,7 +225,7 @@ def _check_learner(learner: GraphLearner, given: Mapping[str, Any]) -> None:
     demand(not lacking, f"the learner's settings lack {sorted(lacking)}")
     _check_network(network_of(learner.network, learner.depth))
     engine_of(learner.inference)
-    readouts_of(learner.readout)
+    readouts_of(learner.readout, network_of(learner.network, learner.depth))
     check_form(learner.metric, learner.missing, learner.transform)
     demand(isinstance(learner.metric, str), "its metric is none")
     demand(isinstance(learner.prior, str | Prior | dict), "its prior is none")
@@ -237,7 +246,7 @@ def _encoded(value: Any) -> Any:
             )
         if isinstance(value, Network):
             _check_network(value)
-        fields = [f.name for f in dataclasses.fields(value) if f.name != "terms"]  # those: arrays
+        fields = [f.name for f in dataclasses.fields(value) if f.name not in APART]
         return {"is": name, "of": {f: _encoded(getattr(value, f)) for f in fields}}
     if isinstance(value, np.random.RandomState):
         return None  # spent; the seed that was used is kept beside it
@@ -279,6 +288,15 @@ def _check_network(network: Network) -> None:
             f"a network of {network.depth:,} layers; a model file has {MOST_LAYERS:,} at most. "
             f"depth=None is the limit of many"
         )
+    channels = network.n_channels or 1
+    if channels > MOST_CHANNELS:
+        raise ModelFileError(
+            f"a network of {channels:,} channels; a model file has {MOST_CHANNELS} at most"
+        )
+    if isinstance(network, StochasticHead):
+        _check_network(network.base)
+        demand(np.isfinite(network.theta or 0.0).all(), "its base's theta is not finite")
+        return
     for name, value in vars(network).items():
         demand(name == "depth" or np.isfinite(check_number(value, name)), f"its {name} is {value}")
 

@@ -10,20 +10,33 @@ import numpy as np
 from ..belief import elicit_prior
 from ..data.dataset import GraphDataset
 from ..data.forms import rescaled
-from ..infer import MAP, NUTS, VI, EdgeModel, Engine, Exact, Prior
+from ..infer import MAP, NUTS, VI, EdgeModel, Engine, Exact, Modes, Prior
+from ..infer.exact import applies
 from ..infer.flatness import best_rescaling
-from ..networks import DPG, Network
-from ..readouts import Additive, Affine, Readout, TwoSlope
+from ..networks import DPG, MIMO, PDS, Network, StochasticHead
+from ..readouts import Additive, Readout, TwoSlope, papers_readout
 from ..readouts.features import size_of
 from ..validate import check_number
 
-NETWORKS: dict[str, type[Network]] = {"dpg": DPG}
-READOUTS: dict[str, Callable[[], Readout]] = {
-    "affine": Affine,
-    "two-slope": TwoSlope,
-    "additive": Additive,
+# By a depth, which is the base's where a network has one.
+NETWORKS: dict[str, Callable[[Any], Network]] = {
+    "dpg": lambda depth: DPG(depth=depth),
+    "pds": lambda depth: PDS(depth=depth),
+    "mimo": lambda depth: MIMO(depth=depth),
+    "mimo-e": lambda depth: StochasticHead(base=MIMO(depth=depth)),
 }
-ENGINES: dict[str, Callable[[], Engine]] = {"exact": Exact, "nuts": NUTS, "map": MAP, "vi": VI}
+READOUTS: dict[str, Callable[[Network], Readout]] = {
+    "affine": papers_readout,
+    "two-slope": lambda network: TwoSlope(),
+    "additive": lambda network: Additive(),
+}
+ENGINES: dict[str, Callable[[], Engine]] = {
+    "exact": Exact,
+    "nuts": NUTS,
+    "map": MAP,
+    "vi": VI,
+    "modes": Modes,
+}
 # Networks count in single precision, which ends at 3e38: this leaves room for theta, and for the
 # rescalings that are tried. A median so tiny has no reciprocal.
 HUGE, TINY = 1e20, 1e-300
@@ -39,20 +52,37 @@ def network_of(network: Any, depth: Any) -> Network:
         raise ValueError(
             f"network must be one of {sorted(NETWORKS)}, or a Network; got {network!r}."
         )
-    return NETWORKS[network](depth=int(depth) if isinstance(depth, np.integer) else depth)
+    return NETWORKS[network](int(depth) if isinstance(depth, np.integer) else depth)
 
 
-def readouts_of(readout: Any) -> dict[str, Readout]:
+def readouts_of(readout: Any, network: Network) -> dict[str, Readout]:
     """The readout that is meant, by name; all that "auto" chooses from."""
     if isinstance(readout, Readout):
         return {type(readout).__name__: readout}
+    if isinstance(readout, str) and readout in ("auto", *READOUTS):
+        _check_goes_with(readout, network)
     if isinstance(readout, str) and readout == "auto":
-        return {name: make() for name, make in READOUTS.items()}
+        return {name: make(network) for name, make in READOUTS.items()}
     if not (isinstance(readout, str) and readout in READOUTS):
         raise ValueError(
             f"readout must be auto, one of {sorted(READOUTS)}, or a Readout; got {readout!r}."
         )
-    return {readout: READOUTS[readout]()}
+    return {readout: READOUTS[readout](network)}
+
+
+def _check_goes_with(readout: str, network: Network) -> None:
+    if readout != "affine" and network.family != "dpg":
+        raise ValueError(
+            f"readout {readout!r} is for DPG, whose weights it scales; the network is a "
+            f"{type(network).__name__}. Use readout='affine', the paper's."
+        )
+
+
+def default_engine(model: EdgeModel) -> Engine:
+    """What "auto" means: `Exact` where it applies; `Modes` where there are many; else `NUTS`."""
+    if applies(model):
+        return Exact()
+    return NUTS() if model.network.forward else Modes()
 
 
 def engine_of(inference: Any) -> Engine | None:
@@ -68,14 +98,22 @@ def engine_of(inference: Any) -> Engine | None:
     return ENGINES[inference]()
 
 
-def prior_of(prior: Any, data: GraphDataset) -> Prior:
+def prior_of(prior: Any, data: GraphDataset, network: Network) -> Prior:
     """The prior that a name, or beliefs about graphs, mean on these data."""
     if isinstance(prior, Prior):
         return prior
     if isinstance(prior, str):
-        return Prior.named(prior)
+        return Prior.named(prior, network.family)
     if isinstance(prior, Mapping):
-        return elicit_prior(data, **prior)
+        if network.family == "pds":
+            raise ValueError(
+                "prior from beliefs about graphs is one of theta, which PDS has none of; give it a "
+                "Prior of alpha, beta and b, or use DPG."
+            )
+        found = elicit_prior(data, **prior)
+        if network.family == "dpg":
+            return found
+        return Prior.named("altered", network.family).replace(theta=found["theta"])
     raise TypeError(
         f"prior must be a name, a Prior, or beliefs such as {{'density': (0.05, 0.5)}}; got "
         f"{prior!r}."

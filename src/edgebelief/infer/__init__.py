@@ -5,6 +5,7 @@ from .exact import Exact
 from .likelihoods import BernoulliEdges
 from .map import MAP
 from .model import EdgeModel
+from .modes import Modes
 from .nuts import NUTS
 from .posterior import Fingerprint, Posterior
 from .priors import (
@@ -38,6 +39,7 @@ __all__ = [
     "LogUniform",
     "MAP",
     "Marginal",
+    "Modes",
     "NUTS",
     "Normal",
     "Posterior",

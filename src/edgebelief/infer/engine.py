@@ -82,7 +82,7 @@ class Engine(abc.ABC):
                 f"{'' if weights is None else ' and a weight above zero'}. Pass labels (0 or 1, NaN"
                 f" where unknown) as the second argument of GraphDataset."
             )
-        model = prepared(model, data, counts)
+        model = prepared(model, data, counts, key)
         fit = self._fit(as_key(key), model, data, counts)
         verdict = verdict_of(
             model,

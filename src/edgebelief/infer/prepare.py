@@ -1,4 +1,4 @@
-"""A readout whose curves are made for the data gets to see them before it is fitted."""
+"""What has to see the data before it is fitted to them: a head's base, a readout's curves."""
 
 from __future__ import annotations
 
@@ -6,25 +6,48 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from ..data.dataset import GraphDataset, Stack
+from ..data.randomness import Key
 from ..edges import Support
-from ..networks import Network, Output
+from ..networks import Network, Output, StochasticHead
 from ..readouts import Affine
 from .model import EdgeModel, check_weights
 from .priors import Prior
 
+# Of the base of a head.
+BASE_STARTS = 4
 
-def prepared(model: EdgeModel, data: GraphDataset, weights: Any = None) -> EdgeModel:
-    """The model with a readout that has seen the data.
 
-    What a network puts out depends on its parameters; the outputs that are shown are those at the
-    most plausible ones under the paper's readout.
+def prepared(
+    model: EdgeModel, data: GraphDataset, weights: Any = None, key: Key | int = 0
+) -> EdgeModel:
+    """The model with a network and a readout that have seen the data.
+
+    The base of a head is trained, by `MAP`. What a readout gets to see are the network's outputs at
+    its most plausible parameters under the paper's readout.
     """
+    network = model.network
+    if isinstance(network, StochasticHead) and not network.is_prepared:
+        trained = network.trained(_base(model, network, data, weights, key))
+        model = model.replace(network=trained)
     if not model.readout.is_prepared:
         model = _with_curves(model, data, weights)
     return model
+
+
+def _base(
+    model: EdgeModel, network: StochasticHead, data: GraphDataset, weights: Any, key: Key | int
+) -> Any:
+    """Parameters for the base of a head."""
+    from .map import MAP
+
+    if data.n_labels == 0:  # for predictive checks of the prior
+        return np.full(network.base.sizes["theta"], model.prior["theta"].median)
+    plain = EdgeModel(network.base, prior=model.prior)
+    return MAP(starts=BASE_STARTS).run(key, plain, data, weights).params["theta"][0]
 
 
 def _with_curves(model: EdgeModel, data: GraphDataset, weights: Any) -> EdgeModel:

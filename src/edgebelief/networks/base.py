@@ -154,7 +154,9 @@ class Network(eqx.Module):
         params = jax.tree.map(lambda p: jnp.asarray(p, e.dtype), params)
         flat = e.reshape(-1, e.shape[-1])
         before = self.beforehand(e, support) if before is None else before
-        before = jax.tree.map(lambda x: x.reshape(len(flat), *x.shape[e.ndim - 1 :]), before)
+        before = jax.tree.map(
+            lambda x: jnp.asarray(x, e.dtype).reshape(len(flat), *x.shape[e.ndim - 1 :]), before
+        )
         together = _together(flat.shape[0], support)
         if self.depth is None or together < 2:
             states = jax.vmap(lambda one, b: self._one_graph(params, one, support, b))(flat, before)

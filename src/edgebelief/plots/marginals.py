@@ -54,7 +54,8 @@ class MarginalsDisplay:
         densities = {}
         for name in summary.index:
             x, density = posterior.density(name)
-            prior = np.exp(posterior.model.prior[name].distribution.log_prob(x))
+            of, _ = posterior.model.labels[name]
+            prior = np.exp(posterior.model.prior[of].distribution.log_prob(x))
             mean, sd = (float(summary[column][name]) for column in ("mean", "sd"))
             densities[name] = MarginalDensity(x, density, np.asarray(prior, float), mean, sd)
         return cls(densities)

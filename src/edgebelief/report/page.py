@@ -100,7 +100,9 @@ def page(report: Report) -> str:
         n_drawn=len(block["terms"]),
         relative=getattr(posterior.model.readout, "relative", False),
         parameters=list(_parameters(posterior)),
-        further=words.further(posterior.model.sizes),
+        further=words.further(
+            {name: posterior.model.sizes[name] for name in posterior.model.readout.unlisted}
+        ),
         engine=posterior.engine,
         checks=[(check.source, words.checked(check)) for check in report.checks],
         settings=words.settings(posterior, reported, report.settings),
@@ -215,18 +217,16 @@ def _terms(report: Report) -> Iterator[Term]:
 
 def _parameters(posterior: Posterior) -> Iterator[Parameter]:
     summary: Any = posterior.summary()
-    for name in posterior.model.parameters:
-        if name in posterior.model.sizes:
-            continue
-        marginal = posterior.model.prior[name]
-        values = posterior.params[name]
+    for name, values in posterior.numbers().items():
+        of, _ = posterior.model.labels[name]
+        marginal = posterior.model.prior[of]
         spread = posterior.verdict.figures.get(f"{name}: spread / prior's")
         low, middle, high = (
             words.number(float(x)) for x in marginal.quantile(np.array([0.05, 0.5, 0.95]))
         )
         yield Parameter(
             name,
-            words.meaning(name, posterior),
+            words.meaning(of, posterior),
             {column: words.number(float(summary[column][name])) for column in summary.columns},
             (low, middle, high),
             posterior.continuum is None and float(np.ptp(values)) == 0,

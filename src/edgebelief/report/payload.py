@@ -133,16 +133,15 @@ def calibration(predictions: Predictions) -> dict[str, Any]:
 def marginals(posterior: Posterior) -> dict[str, Any]:
     """Densities of the parameters that are a number; None where there is none (a point)."""
     found: dict[str, Any] = {}
-    for name in posterior.model.parameters:
-        if name in posterior.model.sizes:
-            continue
-        values = posterior.params[name][posterior.weights > 0]
+    for name, draws in posterior.numbers().items():
+        values = draws[posterior.weights > 0]
         if posterior.continuum is None and np.ptp(values) == 0:
             found[name] = None
             continue
         x, density = posterior.density(name)
         thin = np.linspace(0, x.size - 1, min(x.size, POINTS)).astype(int)
-        prior = np.exp(posterior.model.prior[name].distribution.log_prob(x[thin]))
+        of, _ = posterior.model.labels[name]
+        prior = np.exp(posterior.model.prior[of].distribution.log_prob(x[thin]))
         found[name] = {
             "x": _significant(x[thin], 6),
             "posterior": _significant(density[thin]),
