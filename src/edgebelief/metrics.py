@@ -7,10 +7,13 @@ from .belief.metrics import (
     brier,
     brier_of_mean,
     calibration_curve,
+    crps,
+    crps_given_edge,
     ece,
     error,
     nll,
     uncertainty_error_correlation,
+    weight_coverage,
 )
 
 __all__ = [
@@ -20,8 +23,11 @@ __all__ = [
     "brier",
     "brier_of_mean",
     "calibration_curve",
+    "crps",
+    "crps_given_edge",
     "ece",
     "error",
     "nll",
     "uncertainty_error_correlation",
+    "weight_coverage",
 ]

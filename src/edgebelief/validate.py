@@ -228,26 +228,52 @@ def check_labels(
 
     Returns the labels (0 where unknown) and the mask of the known ones.
     """
-    array = as_floats(a, "labels")
-    if array.ndim == 2:
-        array = check_symmetric(array, support, "labels", names, allow_nan=True, any_diagonal=True)
-    elif array.shape != (support.n_edges,):
-        raise ValueError(
-            f"labels has shape {array.shape}; with these distances it must be "
-            f"({support.n_edges},) or ({support.n_nodes}, {support.n_nodes})."
-        )
+    array = _label_vector(a, support, names)
     known = ~np.isnan(array)
     odd = known & (array != 0) & (array != 1)
     if odd.any():
         k = int(np.argmax(odd))
         i, j = (_label(end[k], names) for end in support.endpoints)
         values = np.unique(array[known])
-        hint = "map -1 to 0" if set(values) <= {-1.0, 1.0} else "threshold weights (weight > 0)"
+        hint = "threshold weights (weight > 0), or keep them (weighted=True)"
+        hint = "map -1 to 0" if set(values) <= {-1.0, 1.0} else hint
         raise ValueError(
             f"labels must be 0 (no edge), 1 (edge) or NaN (unknown); [{i}, {j}] is {array[k]:g}. "
             f"Perhaps {hint}."
         )
     return np.where(known, array, 0.0), known
+
+
+def check_edge_weights(
+    a: Any, support: Support, names: Sequence[Hashable] | None = None
+) -> Float[np.ndarray, " edges"]:
+    """Weights on `support`: above 0 for an edge, 0 for no edge, NaN for unknown."""
+    array = _label_vector(a, support, names).copy()
+    odd = np.isinf(array) | (array < 0)
+    if odd.any():
+        k = int(np.argmax(odd))
+        i, j = (_label(end[k], names) for end in support.endpoints)
+        cure = "Take its size, or leave negative edges out (0)"
+        cure = "Correct it, or say NaN" if np.isinf(array[k]) else cure
+        raise ValueError(
+            f"weights must be finite: above 0 (edge), 0 (no edge) or NaN (unknown); [{i}, {j}] is "
+            f"{array[k]:g}. {cure}."
+        )
+    return array
+
+
+def _label_vector(
+    a: Any, support: Support, names: Sequence[Hashable] | None
+) -> Float[np.ndarray, " edges"]:
+    array = as_floats(a, "labels")
+    if array.ndim == 2:
+        return check_symmetric(array, support, "labels", names, allow_nan=True, any_diagonal=True)
+    if array.shape != (support.n_edges,):
+        raise ValueError(
+            f"labels has shape {array.shape}; with these distances it must be "
+            f"({support.n_edges},) or ({support.n_nodes}, {support.n_nodes})."
+        )
+    return array
 
 
 def check_names(names: Any, n_nodes: int, what: str = "node names") -> tuple[str, ...]:

@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 
+from edgebelief import metrics
 from edgebelief.belief import compare, leave_one_out, predict
 from edgebelief.data import GraphDataset, RandomGeometric
 from edgebelief.infer import EdgeModel, Exact
@@ -74,3 +75,19 @@ def test_compare_puts_the_better_one_first(data, posterior):
         scores = leave_one_out(0, one, data).scores
         assert np.isclose(table.loc[name, "elpd"], scores.sum())
         assert np.isclose(table.loc[name, "se"], np.sqrt(8) * scores.std(ddof=1))
+
+
+def test_models_are_fitted_and_scored_on_other_graphs(data):
+    """A model is as good as its posterior; scores are those of `metrics`, with standard errors."""
+    model = EdgeModel(DPG(depth=5))
+    fitted = Exact().run(0, model, data)
+    table = compare(0, {"model": model, "posterior": fitted}, data, test=data)
+    np.testing.assert_allclose(
+        table.loc["model"].to_numpy(float), table.loc["posterior"].to_numpy(float)
+    )
+    score = metrics.nll(predict(fitted, data))
+    assert table.loc["model", "NLL"] == pytest.approx(float(score))
+    n = len(score.per_graph)
+    assert table.loc["model", "se of NLL"] == pytest.approx(
+        score.per_graph.std(ddof=1) / np.sqrt(n)
+    )

@@ -9,6 +9,7 @@ from .explain import TermCurve, explain, explain_edges, term_curves, term_table
 from .likeness import BeliefWarning
 from .predict import EdgeBelief, Predictions, intervals, predict, sample_graphs
 from .propagate import propagate, to_networkx
+from .weights import WeightBelief, WeightPredictions, predict_weights
 
 __all__ = [
     "BeliefWarning",
@@ -20,6 +21,8 @@ __all__ = [
     "Predictions",
     "TermCurve",
     "ThetaSweep",
+    "WeightBelief",
+    "WeightPredictions",
     "compare",
     "decide",
     "elicit_prior",
@@ -29,6 +32,7 @@ __all__ = [
     "leave_one_out",
     "posterior_predictive",
     "predict",
+    "predict_weights",
     "prior_predictive",
     "propagate",
     "sample_graphs",

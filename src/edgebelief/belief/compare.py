@@ -18,11 +18,13 @@ from jaxtyping import Bool, Float
 
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, split
+from ..infer.auto import default_engine
 from ..infer.engine import Engine
 from ..infer.left_out import forgetful_scores
-from ..infer.model import check_weights
+from ..infer.model import EdgeModel, check_weights
 from ..infer.posterior import Posterior
 from ..infer.verdict import PARETO_K, InferenceWarning
+from .metrics import brier, ece, error, nll
 from .predict import predict
 
 # Draws that are weighted; fits that are repeated for one model at most, the worst graphs first.
@@ -102,27 +104,33 @@ def leave_one_out(
 
 def compare(
     key: Key | int,
-    posteriors: Mapping[str, Posterior],
+    posteriors: Mapping[str, Posterior | EdgeModel],
     data: GraphDataset,
     weights: Any = None,
     engines: Mapping[str, Engine] | None = None,
+    test: GraphDataset | None = None,
 ) -> pd.DataFrame:
-    """Models fitted to the same graphs, the one that predicts left-out graphs best first.
+    """Models of the same graphs, the one that predicts left-out graphs best first.
 
     Parameters
     ----------
     key, data, weights
         As for `leave_one_out`.
-    posteriors : mapping from names to Posterior
+    posteriors : mapping from names to Posterior or EdgeModel
+        What was fitted to `data`; or a model, which is fitted first, by its engine or by
+        `edgebelief.infer.default_engine`.
     engines : mapping from names to Engine, optional
-        To fit again where a graph is hard to forget.
+        To fit, and to fit again where a graph is hard to forget.
+    test : GraphDataset, optional
+        Other graphs with labels, to be scored as well.
 
     Returns
     -------
     DataFrame
         A row per model: elpd (log score of the left-out graphs, added up) and its standard error;
         behind (how far below the best) and its standard error, over the graphs; the largest Pareto
-        k of the graphs for which it was relied on; refits; log evidence.
+        k of the graphs for which it was relied on; refits; log evidence. With `test`, the mean
+        over its graphs of NLL, Brier score and error, each with its standard error; and ECE.
 
     Examples
     --------
@@ -136,9 +144,15 @@ def compare(
     [30, 1]
     """
     engines = engines or {}
+    fits = {
+        name: (engines.get(name) or default_engine(one)).run(key, one, data, weights)
+        if isinstance(one, EdgeModel)
+        else one
+        for name, one in posteriors.items()
+    }
     found = {
-        name: leave_one_out(key, posterior, data, weights, engines.get(name))
-        for name, posterior in posteriors.items()
+        name: leave_one_out(key, fit, data, weights, engines.get(name))
+        for name, fit in fits.items()
     }
     counts = check_weights(weights, len(data))
     scores = {name: counts * one.scores for name, one in found.items()}
@@ -155,9 +169,23 @@ def compare(
             "se of behind": spread(scores[best] - scores[name]),
             "largest k": float(np.where(one.refitted, 0.0, one.pareto_k).max()),
             "refits": int(one.refitted.sum()),
-            "log evidence": posteriors[name].log_evidence,
+            "log evidence": fits[name].log_evidence,
+            **({} if test is None else _scores(fits[name], test)),
         }
         for name, one in found.items()
     }
     table = pd.DataFrame.from_dict(rows, orient="index")
     return table.sort_values("elpd", ascending=False, kind="stable")
+
+
+def _scores(posterior: Posterior, test: GraphDataset) -> dict[str, float]:
+    """On graphs that no model has seen, with standard errors over them."""
+    found, row = predict(posterior, test), {}
+    for name, score in (("NLL", nll), ("Brier", brier), ("error", error)):
+        value = score(found)
+        each = value.per_graph[np.isfinite(value.per_graph)]
+        row[name] = float(value)
+        row[f"se of {name}"] = (
+            float(each.std(ddof=1) / np.sqrt(each.size)) if each.size > 1 else np.nan
+        )
+    return {**row, "ECE": float(ece(found))}

@@ -7,7 +7,7 @@ count.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from sklearn.metrics import brier_score_loss, zero_one_loss
 from ..data.dataset import GraphDataset
 from ..infer.posterior import Posterior
 from .predict import EdgeBelief, Predictions, predict
+from .weights import WeightPredictions
 
 
 class Score(float):
@@ -220,6 +221,95 @@ def uncertainty_error_correlation(
         return float(np.corrcoef(x, y)[0, 1])
 
     return Correlation(over(np.ones(a.size, bool)), over(a == 1), over(a == 0))
+
+
+def crps(predictions: WeightPredictions) -> Score:
+    """Continuous ranked probability score of weights, over all known pairs; no edge is weight 0.
+
+    Proper, of presence and weight together, in the unit of the weights: for a prediction that is
+    one number it is the absolute error. By the library scoringrules, from draws of the prediction
+    (its estimator without bias).
+
+    Parameters
+    ----------
+    predictions : WeightPredictions
+        From `predict_weights`, of graphs with weights.
+
+    Examples
+    --------
+    >>> from edgebelief.belief import EdgeBelief, Predictions, WeightBelief, WeightPredictions
+    >>> from edgebelief.data import GraphDataset
+    >>> from edgebelief.metrics import crps
+    >>> import numpy as np
+    >>> data = GraphDataset([[1.0, 2.0, 3.0]], [[2.0, 9.0, 0.0]], weighted=True)
+    >>> presence = Predictions(data, [EdgeBelief.of(np.full(3, 0.5))], np.zeros(1))
+    >>> low, high = np.full(3, 1.0), np.full(3, 4.0)
+    >>> belief = WeightBelief(np.full(3, 0.5), low, low, low, high, low)
+    >>> each = [np.array([0.5, 2.0, 0.5])]
+    >>> crps(WeightPredictions(presence, [belief], 0.9, each, each))
+    1.0
+    """
+    return _over_weights(predictions, predictions.crps)
+
+
+def crps_given_edge(predictions: WeightPredictions) -> Score:
+    """`crps` of the weights of edges, given that they are edges: the others do not count.
+
+    Examples
+    --------
+    >>> from edgebelief.belief import EdgeBelief, Predictions, WeightBelief, WeightPredictions
+    >>> from edgebelief.data import GraphDataset
+    >>> from edgebelief.metrics import crps_given_edge
+    >>> import numpy as np
+    >>> data = GraphDataset([[1.0, 2.0, 3.0]], [[2.0, 9.0, 0.0]], weighted=True)
+    >>> presence = Predictions(data, [EdgeBelief.of(np.full(3, 0.5))], np.zeros(1))
+    >>> low, high = np.full(3, 1.0), np.full(3, 4.0)
+    >>> belief = WeightBelief(np.full(3, 0.5), low, low, low, high, low)
+    >>> each = [np.array([0.5, 2.0, np.nan])]
+    >>> crps_given_edge(WeightPredictions(presence, [belief], 0.9, each, each))
+    1.25
+    """
+    return _over_weights(predictions, predictions.crps_given_edge)
+
+
+def weight_coverage(predictions: WeightPredictions) -> Score:
+    """The share of edges whose weight lies in its interval; it should be near the level.
+
+    Examples
+    --------
+    >>> from edgebelief.belief import EdgeBelief, Predictions, WeightBelief, WeightPredictions
+    >>> from edgebelief.data import GraphDataset
+    >>> from edgebelief.metrics import weight_coverage
+    >>> import numpy as np
+    >>> data = GraphDataset([[1.0, 2.0, 3.0]], [[2.0, 9.0, 0.0]], weighted=True)
+    >>> presence = Predictions(data, [EdgeBelief.of(np.full(3, 0.5))], np.zeros(1))
+    >>> low, high = np.full(3, 1.0), np.full(3, 4.0)
+    >>> belief = WeightBelief(np.full(3, 0.5), low, low, low, high, low)
+    >>> weight_coverage(WeightPredictions(presence, [belief], 0.9, [None], [None]))
+    0.5
+    """
+    inside: list[np.ndarray | None] = []
+    for record, belief in zip(predictions.data, predictions, strict=True):
+        if record.w is None:
+            inside.append(None)
+            continue
+        held = (belief.low <= record.w) & (record.w <= belief.high)
+        inside.append(np.where(record.a > 0, held, np.nan))
+    return _over_weights(predictions, inside)
+
+
+def _over_weights(
+    predictions: WeightPredictions, each: Sequence[Float[np.ndarray, " edges"] | None]
+) -> Score:
+    """The mean over pairs of what is known of some of them."""
+    kept = [np.zeros(0) if x is None else x[~np.isnan(x)] for x in each]
+    if not sum(x.size for x in kept):
+        raise ValueError(
+            "no weight is known in this data set, so there is nothing to score. Weights are labels "
+            "of GraphDataset(..., weighted=True)."
+        )
+    per_graph = [x.mean() if x.size else np.nan for x in kept]
+    return Score(float(np.concatenate(kept).mean()), per_graph)
 
 
 def _labelled(predictions: Any, data: GraphDataset | None) -> Predictions:

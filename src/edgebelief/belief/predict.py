@@ -27,7 +27,7 @@ from ..cores import n_cores
 from ..data.dataset import GraphDataset, Stack
 from ..data.randomness import Key, split
 from ..infer.density import beforehand
-from ..infer.model import EdgeModel
+from ..infer.model import EdgeModel, labels_of, those_of
 from ..infer.posterior import Posterior
 from ..validate import is_one_graph
 from .likeness import warn_if_unlike
@@ -125,6 +125,12 @@ def predict(posterior: Posterior, data: Any, *, memory: float = 256e6) -> Predic
         stack, here = work
         with jax.enable_x64(precise):  # which other threads do not know
             mean, square, likelihood = _sums(posterior.model, table, stack, here)
+        if not np.isfinite(mean).all():
+            raise ValueError(
+                f"the network's output is not a number for some of the posterior: the layers of "
+                f"{type(posterior.model.network).__name__} diverge there. Use a prior that leaves "
+                f"such parameters out, or DPG, which is stable."
+            )
         for row, place in enumerate(stack.places[here]):
             beliefs[place] = EdgeBelief.of(mean[row], np.sqrt(np.maximum(square[row], 0)))
         score = logsumexp(likelihood, b=table.weights[..., None], axis=(0, 1))
@@ -250,13 +256,13 @@ class _Table(NamedTuple):
     """Draws arranged by the network's parameters: a row for each distinct set of them."""
 
     network: dict[str, Float[np.ndarray, "rows ..."]]
-    readout: dict[str, Float[np.ndarray, "rows group ..."]]
+    others: dict[str, Float[np.ndarray, "rows group ..."]]
     weights: Float[np.ndarray, "rows group"]
 
     @classmethod
     def of(cls, posterior: Posterior) -> _Table:
         own = posterior.model.network.params_type._fields
-        others = posterior.model.readout.params_type._fields
+        others = posterior.model.parameters[len(own) :]
         values = [posterior.params[name] for name in own]
         columns = np.concatenate([x.reshape(len(x), -1) for x in values], axis=1)
         _, first, inverse = np.unique(columns, axis=0, return_index=True, return_inverse=True)
@@ -270,17 +276,17 @@ class _Table(NamedTuple):
             for begin in range(starts[row], starts[row + 1], group)
         ]
         weights = np.zeros((len(pieces), group))
-        readout = {
+        table = {
             name: np.zeros((len(pieces), group, *posterior.params[name].shape[1:]))
             for name in others
         }
         for k, (_, members) in enumerate(pieces):
             weights[k, : len(members)] = posterior.weights[members]
             for name in others:
-                readout[name][k, : len(members)] = posterior.params[name][members]
+                table[name][k, : len(members)] = posterior.params[name][members]
         rows = [row for row, _ in pieces]
         network = {name: x[rows] for name, x in zip(own, distinct, strict=True)}
-        return cls(network, readout, weights)
+        return cls(network, table, weights)
 
     def block(self, first: int) -> tuple[dict[str, Array], dict[str, Array], Array]:
         """`BLOCK` rows from `first` on, filled up with rows of no weight."""
@@ -289,7 +295,7 @@ class _Table(NamedTuple):
         rows = np.where(inside, rows, 0)
         return (
             {name: jnp.asarray(x[rows]) for name, x in self.network.items()},
-            {name: jnp.asarray(x[rows]) for name, x in self.readout.items()},
+            {name: jnp.asarray(x[rows]) for name, x in self.others.items()},
             jnp.asarray(self.weights[rows] * inside[:, None]),
         )
 
@@ -309,9 +315,7 @@ def _sums(
     part = stack.part(here)
     e, pairs = jnp.asarray(part.e), model.pairs(part)
     before = beforehand(model.network, part.e, part.support)
-    labels = None
-    if part.known.any():
-        labels = jnp.asarray(part.a), jnp.asarray(part.known)
+    labels = labels_of(part) if part.known.any() else None
     running = _Running(jnp.zeros(()), jnp.zeros(e.shape), jnp.zeros(e.shape))
     likelihood = []
     for first in range(0, len(table.weights), BLOCK):
@@ -336,17 +340,19 @@ def _add_block(model: Any, running: _Running, block: Any, data: Any, support: An
         own, others, weights = part
         output = network(network.params_type(**own), e, support, before)
         reduced = readout.reduce(output, support, pairs)
+        more = likelihood.reduce(output, support)
 
         def draw(running: _Running, one: Any) -> tuple[_Running, Array]:
             params, weight = one
-            logits = readout.logits(readout.params_type(**params), reduced)
+            logits = readout.logits(those_of(readout, params), reduced)
             total = running.weight + weight
             off = jax.nn.sigmoid(logits) - running.mean
             mean = running.mean + off * (weight / jnp.maximum(total, 1e-30))
             square = running.square + weight * off * (jax.nn.sigmoid(logits) - mean)
-            fit = (
-                jnp.zeros(len(e)) if labels is None else likelihood.log_likelihood(logits, *labels)
-            )
+            fit = jnp.zeros(len(e))
+            if labels is not None:
+                own = those_of(likelihood, params)
+                fit = likelihood.log_likelihood(logits, *labels, own, more)
             return _Running(total, mean, square), fit
 
         return lax.scan(draw, running, (others, weights))

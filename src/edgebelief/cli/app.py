@@ -206,6 +206,14 @@ def fit(
             metavar="NAME", help="auto, exact, nuts, map, vi or modes.", rich_help_panel=o.HOW
         ),
     ] = "auto",
+    weighted: Annotated[
+        bool,
+        typer.Option(
+            "--weighted",
+            help="Labels are weights: above 0 for an edge, 0 for none, empty for unknown.",
+            rich_help_panel=o.LABELS,
+        ),
+    ] = False,
     seed: o.Seed = 0,
     force: o.Force = False,
     json: o.Json = False,
@@ -230,6 +238,7 @@ def fit(
             "depth": depth,
             "scale": scale_from(scale),
             "inference": inference,
+            "weighted": weighted,
             "random_state": seed,
         }
         given = Given(data, nodes, transpose, labels or [], groups, covariates or [])
@@ -263,7 +272,7 @@ def predict(
     """Belief in every edge of new graphs.
 
     Writes a row per pair: probability, its spread, an interval, a decision (.csv, .parquet, .npz);
-    or the decided graph (.graphml).
+    or the decided graph (.graphml). A model of weighted edges adds the weight and its interval.
     """
     with session(json) as this:
         from .commands import predicted

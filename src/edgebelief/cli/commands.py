@@ -164,7 +164,7 @@ def elicited(
 def fitted(this: Session, given: Given, settings: dict[str, Any], out: Path, force: bool) -> None:
     """`edgebelief fit`."""
     check_target(out, force, (".eb",), given.read_files)
-    X, A = given.read(settings["metric"], settings["missing"])
+    X, A = given.read(settings["metric"], settings["missing"], settings["weighted"])
     _need_labels(given, X, A, "Without any known edge, see `edgebelief learn`.")
     learner = GraphLearner(**settings)
     has_bar = settings["inference"] == "nuts" or settings["network"] in ("pds", "mimo-e")
@@ -192,6 +192,7 @@ def fitted(this: Session, given: Given, settings: dict[str, Any], out: Path, for
         "scale": learner.scale_,
         "network": type(learner.model_.network).__name__,
         "readout": type(learner.model_.readout).__name__,
+        "weighted": learner.weighted,
         "terms": None if terms is None else terms.to_dict("records"),
         "comparison": records_of(learner.comparison_),
         "verdict": verdict_to_json(posterior.verdict),
@@ -233,6 +234,7 @@ def predicted(
     believed = table.sort_values("probability", ascending=False, kind="stable")
     this.say(f"{n_edges} of {len(table)} pairs are decided to be edges; the most believed:")
     shown = ["graph", "source", "target", "probability", "low", "high", "epistemic"]
+    shown += ["weight", "weight low", "weight high"]
     this.show(believed[[name for name in shown if name in table.columns]], most=10)
     say_findings(this, verdict)
     this.say(f"written to {out}")
@@ -297,9 +299,17 @@ def scored(this: Session, model: Path, given: Given) -> None:
     with this.working("predicting"):
         more = given.known_of(X)
         found = given.blame(lambda: learner.calibration_report(X, A, **more))
+        weights = {}
+        if learner.weighted:
+            weights = given.blame(lambda: learner.weight_scores(X, A, **more))
     verdict = learner.posterior_.verdict
-    this.answer = {**found.as_dict(), "verdict": verdict_to_json(verdict)}
+    this.answer = {**found.as_dict(), **weights, "verdict": verdict_to_json(verdict)}
     this.say(str(found))
+    if weights:
+        this.say(
+            f"weights: CRPS {weights['crps']:.4g} (of edges {weights['crps_given_edge']:.4g}); "
+            f"90 % intervals hold {weights['weight_coverage']:.1%} of the edges"
+        )
     say_findings(this, verdict)
     end(verdict)
 

@@ -24,9 +24,10 @@ from ..data.files import (
     read_matrix,
     read_signals,
 )
+from ..data.forms import check_has_weights, weight_column
 from ..data.tables import read_table
 from ..edges import Complete
-from ..validate import check_labels, check_names
+from ..validate import check_edge_weights, check_labels, check_names
 from .outputs import need_parquet
 from .session import Misused, NoRoom, is_expected
 from .words import about_an_option
@@ -80,15 +81,15 @@ class Given:
         groups = [] if self.groups is None else [self.groups]
         return [*self.paths, *self.labels, *groups, *nodes, *self.covariates]
 
-    def read(self, metric: str, missing: str) -> tuple[Any, Any]:
+    def read(self, metric: str, missing: str, weighted: bool = False) -> tuple[Any, Any]:
         """What `GraphLearner` takes for X and A: tables are distances if `metric` says so."""
         X = self._data(metric, missing)
-        return X, self._labels(X)
+        return X, self._labels(X, weighted)
 
     def read_for(self, learner: GraphLearner) -> tuple[Any, Any]:
         """The same for a fitted model, which knows what it takes."""
         try:
-            return self.read(learner.metric, learner.missing)
+            return self.read(learner.metric, learner.missing, learner.weighted)
         except WrongMetric as error:
             takes = "distances" if learner.metric == "precomputed" else "signals"
             raise ValueError(f"{error} The model was fitted to {takes}; give it such.") from None
@@ -151,11 +152,13 @@ class Given:
         check_room(max(frame.shape[1] for frame in frames), len(frames))
         return frames[0] if len(frames) == 1 else frames
 
-    def _labels(self, X: Any) -> Any:
+    def _labels(self, X: Any, weighted: bool) -> Any:
         """A label matrix for each graph, or None where nothing was given."""
         names, rows = names_of(X), rows_of(X)
         if self.labels and self.groups:
             raise Misused("give --labels or --groups, not both.")
+        if self.groups is not None and weighted:
+            raise Misused("--groups says which nodes are joined, not by how much; give --labels.")
         if self.groups is not None:
             return [_same_group(self.groups, *some) for some in zip(names, rows, strict=True)]
         if not self.labels:
@@ -167,7 +170,7 @@ class Given:
             )
         some_nodes = self.nodes is not None
         graphs = zip(self.labels, names, rows, strict=True)
-        return [_label_matrix(*graph, some_nodes) for graph in graphs]
+        return [_label_matrix(*graph, some_nodes, weighted) for graph in graphs]
 
 
 def names_of(data: Any) -> list[list[str]]:
@@ -337,8 +340,10 @@ def _chosen(frame: pd.DataFrame, wanted: list[str], path: Path) -> pd.DataFrame:
     return frame[wanted]
 
 
-def _label_matrix(path: Path, names: list[str], rows: list[str], some_nodes: bool) -> pd.DataFrame:
-    matrix = _as_matrix(path, names)
+def _label_matrix(
+    path: Path, names: list[str], rows: list[str], some_nodes: bool, weighted: bool
+) -> pd.DataFrame:
+    matrix = _as_matrix(path, names, weighted)
     strangers = [name for name in matrix.columns if name not in set(names)]
     missing = [name for name in names if name not in matrix.columns]
     if missing or (strangers and not some_nodes):
@@ -349,20 +354,22 @@ def _label_matrix(path: Path, names: list[str], rows: list[str], some_nodes: boo
         )
     matrix = matrix.loc[names, names]
     try:
-        check_labels(matrix, Complete(len(names)), names)
+        check = check_edge_weights if weighted else check_labels
+        check(matrix, Complete(len(names)), names)
     except (ValueError, TypeError) as error:
         raise type(error)(f"{path}: {error}") from None
     return matrix
 
 
-def _as_matrix(path: Path, names: list[str]) -> pd.DataFrame:
+def _as_matrix(path: Path, names: list[str], weighted: bool) -> pd.DataFrame:
     if path.suffix.lower() == ".graphml":
-        return read_graphml(path)
+        return read_graphml(path, weighted)
     table = read_table(path)
     if {"source", "target"} <= set(table.columns):
         ends = set(table["source"].astype(str)) | set(table["target"].astype(str))
         everyone = [*names, *sorted(ends - set(names))]
-        return edges_to_matrix(table, names=everyone, fill=0.0, where=str(path))
+        value = weight_column(table, str(path)) if weighted else None
+        return edges_to_matrix(table, value, names=everyone, fill=0.0, where=str(path))
     try:
         return read_matrix(path)
     except ValueError as error:
@@ -379,7 +386,7 @@ def _on_its_side(labelled: list[str], names: list[str], rows: list[str]) -> str:
     return ""
 
 
-def read_graphml(path: Path) -> pd.DataFrame:
+def read_graphml(path: Path, weighted: bool = False) -> pd.DataFrame:
     """The adjacency of a graph; a node is called by its attribute name or label, or else its id."""
     if not path.is_file():
         raise FileNotFoundError(f"{path}: {_absent(path)}.")
@@ -397,7 +404,13 @@ def read_graphml(path: Path) -> pd.DataFrame:
             named = {node: str(attributes[key]) for node, attributes in graph.nodes(data=True)}
     named = named or {node: str(node) for node in graph}
     check_names(named.values(), len(named), f"{path}: node names")
-    return nx.to_pandas_adjacency(nx.Graph(nx.relabel_nodes(graph, named)), weight=None)
+    named_graph = nx.Graph(nx.relabel_nodes(graph, named))
+    if weighted:
+        try:
+            check_has_weights(named_graph)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+    return nx.to_pandas_adjacency(named_graph, weight="weight" if weighted else None)
 
 
 def _same_group(path: Path, names: list[str], rows: list[str]) -> pd.DataFrame:

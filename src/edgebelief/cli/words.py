@@ -15,6 +15,8 @@ PHRASES = (
     (r"metric='sqeuclidean', 'log-euclidean' or 'correlation'", "--metric sqeuclidean, "
      "log-euclidean or correlation"),
     (r"\(X\.T\)", "(--transpose)"),
+    (r"\bweighted=True", "--weighted"),
+    (r"([Ll]eave) weighted out", r"\1 --weighted out"),
     (r", leave the node out, or leave the pair out through a support", ", or leave the node out"),
     (r"give a file that we saved", "give what `edgebelief fit` wrote"),
     (r"leave the node out(?! \()", "leave the node out (--nodes)"),

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 from ..edges import Complete
 from ..validate import (
     check_distances,
+    check_edge_weights,
     check_labels,
     check_names,
     check_number,
@@ -47,6 +48,9 @@ class GraphRecord(NamedTuple):
     """How many signals are behind the distances: inf for expected ones, None if not known."""
     covariates: Mapping[str, np.ndarray] = MappingProxyType({})
     """What else is known of each pair, by name: numbers, or text for categories."""
+    w: Float[np.ndarray, " edges"] | None = None
+    """Weights: above 0 where there is an edge, 0 where there is none, NaN where unknown. None in a
+    data set without weights."""
 
     @property
     def support(self) -> Complete:
@@ -58,6 +62,12 @@ class GraphRecord(NamedTuple):
     def label_matrix(self) -> Float[np.ndarray, "nodes nodes"]:
         """NaN where unknown."""
         return self.support.to_matrix(np.where(self.known, self.a, np.nan))
+
+    def weight_matrix(self) -> Float[np.ndarray, "nodes nodes"]:
+        """NaN where unknown."""
+        if self.w is None:
+            raise ValueError("this graph has no weights; GraphDataset(..., weighted=True) has.")
+        return self.support.to_matrix(self.w)
 
 
 class Stack(NamedTuple):
@@ -71,6 +81,15 @@ class Stack(NamedTuple):
     support: Complete
     covariates: Mapping[str, np.ndarray]
     """(graphs, edges), those that every graph of the stack has."""
+    w: Float[np.ndarray, "graphs edges"] | None = None
+    """NaN in graphs without weights; None if there are no others."""
+
+    @property
+    def log_w(self) -> Float[np.ndarray, "graphs edges"] | None:
+        """Of the edges that are there; NaN elsewhere."""
+        if self.w is None:
+            return None
+        return np.log(np.where(self.w > 0, self.w, np.nan))
 
     def part(self, here: slice) -> Stack:
         """Some of its graphs."""
@@ -81,6 +100,7 @@ class Stack(NamedTuple):
             self.known[here],
             self.support,
             {name: values[here] for name, values in self.covariates.items()},
+            None if self.w is None else self.w[here],
         )
 
 
@@ -102,6 +122,9 @@ class GraphDataset(Sequence[GraphRecord]):
         predicting from another number can be noticed.
     covariates : sequence of DataFrame or mapping, optional
         For each graph what else is known of its pairs: see `pair_covariates`.
+    weighted : bool
+        Whether `a` holds weights: above 0 for an edge, 0 for none, NaN for unknown. A record then
+        keeps them as `w`, and which edges are there as `a`.
 
     Examples
     --------
@@ -116,6 +139,9 @@ class GraphDataset(Sequence[GraphRecord]):
     (2, (3, 2), 3)
     >>> data[0].names
     ('ada', 'bob', 'cy')
+    >>> roads = GraphDataset([[1.0, 2.0, 2.0]], [[7.5, 0, np.nan]], weighted=True)
+    >>> roads[0].a, roads[0].w
+    (array([1., 0., 0.]), array([7.5, 0. , nan]))
     """
 
     def __init__(
@@ -125,6 +151,8 @@ class GraphDataset(Sequence[GraphRecord]):
         names: Any = None,
         n_signals: Any = None,
         covariates: Any = None,
+        *,
+        weighted: bool = False,
     ):
         if is_one_graph(e):
             raise TypeError("e holds the distances of several graphs; for one graph pass [e].")
@@ -139,7 +167,7 @@ class GraphDataset(Sequence[GraphRecord]):
             raise TypeError("covariates hold those of several graphs; for one graph pass [them].")
         covariates = _one_for_each(covariates, len(e), "covariates")
         given = zip(e, a, names, counts, covariates, strict=True)
-        self._records = tuple(_record(t, *parts) for t, parts in enumerate(given))
+        self._records = tuple(_record(t, weighted, *parts) for t, parts in enumerate(given))
 
     @classmethod
     def sample(
@@ -216,6 +244,11 @@ class GraphDataset(Sequence[GraphRecord]):
         """How many labels are known, over all graphs."""
         return sum(int(record.known.sum()) for record in self)
 
+    @property
+    def weighted(self) -> bool:
+        """Whether any graph has weights."""
+        return any(record.w is not None for record in self)
+
     def stacks(self) -> list[Stack]:
         """The graphs as arrays, one `Stack` per number of nodes."""
         sizes = np.array(self.n_nodes)
@@ -235,6 +268,7 @@ class GraphDataset(Sequence[GraphRecord]):
                         for name in members[0].covariates
                         if all(name in record.covariates for record in members)
                     },
+                    _stacked_weights(members),
                 )
             )
         return stacks
@@ -255,6 +289,12 @@ def _stacked(name: str, columns: list[np.ndarray]) -> np.ndarray:
     return np.stack(columns)
 
 
+def _stacked_weights(members: list[GraphRecord]) -> np.ndarray | None:
+    if all(record.w is None for record in members):
+        return None
+    return np.stack([np.full(r.e.size, np.nan) if r.w is None else r.w for r in members])
+
+
 def _one_for_each(parts: Any, n_graphs: int, what: str) -> list[Any]:
     parts = [None] * n_graphs if parts is None else list(parts)
     if len(parts) != n_graphs:
@@ -262,7 +302,9 @@ def _one_for_each(parts: Any, n_graphs: int, what: str) -> list[Any]:
     return parts
 
 
-def _record(t: int, e: Any, a: Any, names: Any, n_signals: Any, covariates: Any) -> GraphRecord:
+def _record(
+    t: int, weighted: bool, e: Any, a: Any, names: Any, n_signals: Any, covariates: Any
+) -> GraphRecord:
     try:
         if n_signals is not None and not (n_signals := check_number(n_signals, "n_signals")) >= 1:
             raise ValueError(f"n_signals must be at least 1; got {n_signals:g}.")
@@ -273,11 +315,16 @@ def _record(t: int, e: Any, a: Any, names: Any, n_signals: Any, covariates: Any)
         a = np.full(support.n_edges, np.nan) if a is None else a
         if hasattr(a, "columns"):  # by name, whatever order it comes in
             a = same_nodes(a, "labels", names)
-        label, known = check_labels(a, support, names)
+        w = check_edge_weights(a, support, names) if weighted else None
+        label, known = check_labels(a if w is None else _presence(w), support, names)
         covariates = pair_covariates(covariates, names)
     except (TypeError, ValueError) as error:
         raise type(error)(f"graph {t}: {error}") from None
     vector = vector.copy()  # the caller's array stays the caller's
-    for array in (vector, label, known):
+    for array in (vector, label, known) if w is None else (vector, label, known, w):
         array.flags.writeable = False
-    return GraphRecord(vector, label, known, names, n_signals, covariates)
+    return GraphRecord(vector, label, known, names, n_signals, covariates, w)
+
+
+def _presence(w: Float[np.ndarray, " edges"]) -> Float[np.ndarray, " edges"]:
+    return np.where(np.isnan(w), np.nan, w > 0)

@@ -317,12 +317,17 @@ def save_dataset(path: str | Path, data: GraphDataset) -> None:
     ...     load_dataset(Path(folder) / "data.npz")
     <GraphDataset: 1 graphs of 3 nodes, 0 of 3 labels known>
     """
+    weighted = [record.w is not None for record in data]
+    if any(weighted) != all(weighted):
+        raise ValueError("a data set file holds the weights of every graph, or of none.")
+    labels = [np.where(r.known, r.a, np.nan) if r.w is None else r.w for r in data]
     with replacing(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(
             file,
             n_nodes=np.array(data.n_nodes),
             e=np.concatenate([record.e for record in data]),
-            a=np.concatenate([np.where(record.known, record.a, np.nan) for record in data]),
+            a=np.concatenate(labels),
+            weighted=np.array(all(weighted)),
             names=np.array([name for record in data for name in record.names]),
             n_signals=np.array([np.nan if r.n_signals is None else r.n_signals for r in data]),
             **_covariate_arrays(data),  # type: ignore[arg-type]
@@ -384,6 +389,7 @@ def load_dataset(path: str | Path) -> GraphDataset:
         np.split(names, np.cumsum(sizes)[:-1]),
         [None if np.isnan(count) else float(count) for count in n_signals],
         [dict(zip(called, parts, strict=True)) for parts in zip(*each, strict=True)] or None,
+        weighted=bool(arrays.get("weighted", np.array(False)).all()),
     )
 
 

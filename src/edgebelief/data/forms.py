@@ -51,6 +51,7 @@ def graphs_from(
     metric: Metric | str | Callable[[np.ndarray], Any] = "precomputed",
     missing: Missing = "error",
     transform: Transform | None = None,
+    weighted: bool = False,
 ) -> Graphs:
     """A data set from whatever holds one graph or several.
 
@@ -72,6 +73,10 @@ def graphs_from(
         See `distances`.
     transform : {"log", "diff", "log-returns", "standardize"}, optional
         Of signals, before distances: see `transformed`.
+    weighted : bool
+        Whether labels are weights: above 0 for an edge, 0 for none, NaN for unknown. Of a
+        `networkx.Graph` the attribute weight; of an edge list the column weight, or the only one
+        beside source and target.
 
     Examples
     --------
@@ -94,7 +99,7 @@ def graphs_from(
             ]
             e, names, counts = zip(*found, strict=True)
             data = GraphDataset(e, names=names, n_signals=counts)
-        data = data if labels is None else _labelled(data, labels)
+        data = data if labels is None else _labelled(data, labels, weighted)
         return Graphs(data if covariates is None else _informed(data, covariates), single)
     except (TypeError, ValueError) as error:
         if not (single and str(error).startswith("graph 0: ")):
@@ -273,18 +278,19 @@ def _is_edge_list(label: Any) -> bool:
     return _is_frame(label) and {"source", "target"} <= set(label.columns)
 
 
-def _labelled(data: GraphDataset, labels: Sequence[Any]) -> GraphDataset:
+def _labelled(data: GraphDataset, labels: Sequence[Any], weighted: bool) -> GraphDataset:
     """The same graphs with other labels."""
     matrices = []
     for t, (record, label) in enumerate(zip(data, labels, strict=True)):
         with _in_graph(t):
-            matrices.append(None if label is None else _adjacency(label, record.names))
+            matrices.append(None if label is None else _adjacency(label, record.names, weighted))
     return GraphDataset(
         [record.e for record in data],
         matrices,
         [record.names for record in data],
         [record.n_signals for record in data],
         [record.covariates or None for record in data],
+        weighted=weighted,
     )
 
 
@@ -304,15 +310,39 @@ def _informed(data: GraphDataset, covariates: Any) -> GraphDataset:
     return GraphDataset._of(records)
 
 
-def _adjacency(label: Any, names: tuple[str, ...]) -> Any:
+def _adjacency(label: Any, names: tuple[str, ...], weighted: bool) -> Any:
     """Labels as a matrix in the order of `names`, or as a vector, to be checked by the data set."""
     if isinstance(label, nx.Graph):
+        if weighted:
+            check_has_weights(label)
         return _graph_matrix(label, names)
     if _is_edge_list(label):
-        return edges_to_matrix(label, names=names, fill=0.0)
+        value = weight_column(label) if weighted else None
+        return edges_to_matrix(label, value, names=names, fill=0.0)
     if _is_frame(label):
         return label
     return as_floats(label.toarray() if hasattr(label, "toarray") else label, "labels")
+
+
+def check_has_weights(graph: nx.Graph) -> None:
+    """Refuse a graph with edges that have no attribute weight, which would count as one."""
+    for i, j, weight in graph.edges(data="weight"):
+        if weight is None:
+            raise ValueError(
+                f"the edge {i!r}, {j!r} has no attribute weight; give it one, or leave weighted "
+                f"out for a graph without weights."
+            )
+
+
+def weight_column(table: pd.DataFrame, where: str = "the edge list") -> str:
+    """The column of an edge list with the weights: that called weight, or the only one."""
+    others = [str(name) for name in table.columns if name not in ("source", "target")]
+    if "weight" not in others and len(others) != 1:
+        raise ValueError(
+            f"{where}: no column weight beside source and target; it has {list(table.columns)}. "
+            f"Weighted edges need one."
+        )
+    return "weight" if "weight" in others else others[0]
 
 
 def _graph_matrix(graph: nx.Graph, names: tuple[str, ...]) -> Float[np.ndarray, "nodes nodes"]:

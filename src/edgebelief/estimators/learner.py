@@ -21,12 +21,15 @@ from ..belief import (
     CalibrationReport,
     Predictions,
     PredictiveCheck,
+    WeightBelief,
+    WeightPredictions,
     compare,
     decide,
     explain,
     intervals,
     posterior_predictive,
     predict,
+    predict_weights,
     prior_predictive,
     propagate,
     sample_graphs,
@@ -37,13 +40,13 @@ from ..data.dataset import GraphDataset
 from ..data.ensembles import Ensemble
 from ..data.forms import Graphs, graphs_from, warn_if_alike
 from ..data.signals import Filter, SquareRootInverse, Transform
-from ..infer import EdgeModel, Engine, Prior
+from ..infer import EdgeModel, Engine, Prior, default_engine
 from ..infer.prepare import prepared
 from ..networks import Network
 from ..readouts import Additive, Readout
 from .settings import (
-    default_engine,
     engine_of,
+    likelihood_of,
     network_of,
     prior_of,
     readouts_of,
@@ -99,6 +102,10 @@ class GraphLearner(BaseEstimator):
     inference : "auto", "exact", "nuts", "map", "vi", "modes" or an engine
         "auto" is exact where that applies (a network with one parameter); an ensemble of modes for
         "mimo", whose posterior has many; else NUTS.
+    weighted : bool
+        Whether edges have weights: A then holds weights (above 0 for an edge, 0 for none, NaN for
+        unknown), and `predict_weights` says what the weight of each edge would be. See
+        `edgebelief.infer.WeightedEdges`.
     random_state : int, RandomState or None
         Of the engine's chance, and of sampled graphs and intervals.
 
@@ -136,6 +143,7 @@ class GraphLearner(BaseEstimator):
         missing: Literal["error", "pairwise"] = "error",
         transform: Transform | None = None,
         inference: str | Engine = "auto",
+        weighted: bool = False,
         random_state: Any = 0,
     ):
         self.network = network
@@ -147,6 +155,7 @@ class GraphLearner(BaseEstimator):
         self.missing = missing
         self.transform = transform
         self.inference = inference
+        self.weighted = weighted
         self.random_state = random_state
 
     def fit(
@@ -160,8 +169,9 @@ class GraphLearner(BaseEstimator):
             One graph or several: distances (N, N), (T, N, N), or signals (P, N), (T, P, N) (rows
             observations, columns nodes), by `metric`; a list where N differs. Frames bring names.
         A : array_like, sparse matrix, networkx.Graph, DataFrame, or a sequence of those
-            The known edges in the same order: 0, 1, NaN for unknown. A frame is an adjacency or an
-            edge list (source, target). Not needed where X is a `GraphDataset` with labels.
+            The known edges in the same order: 0, 1, NaN for unknown; or their weights (`weighted`).
+            A frame is an adjacency or an edge list (source, target). Not needed where X is a
+            `GraphDataset` with labels.
         covariates : DataFrame, mapping, or a sequence of those, optional
             What else is known of the pairs of the graph, or of each: a frame with source, target
             and a column per covariate; one with a row per node; or a mapping from names to
@@ -172,7 +182,7 @@ class GraphLearner(BaseEstimator):
         """
         network = network_of(self.network, self.depth)
         readouts = readouts_of(self.readout, network)
-        engine = engine_of(self.inference)
+        engine, likelihood = engine_of(self.inference), likelihood_of(self.weighted)
         graphs = self._graphs(X, A, covariates)
         if covariates is not None and not any(isinstance(r, Additive) for r in readouts.values()):
             raise ValueError(
@@ -190,7 +200,7 @@ class GraphLearner(BaseEstimator):
         prior = prior_of(self.prior, data, network)
         posteriors, engines = {}, {}
         for name, readout in readouts.items():
-            model = EdgeModel(network, readout, prior)
+            model = EdgeModel(network, readout, prior, likelihood)
             engines[name] = engine or default_engine(model)
             posteriors[name] = engines[name].run(seed, model, data, sample_weight)
         if len(posteriors) == 1:
@@ -282,6 +292,57 @@ class GraphLearner(BaseEstimator):
             return edges
         return edges, self._matrices(graphs, [belief.total_sd for belief in found])
 
+    def predict_weights(
+        self, X: Any, *, covariates: Any = None, level: float = 0.9
+    ) -> WeightBelief:
+        """What the weight of each edge would be, of a learner with ``weighted=True``.
+
+        Parameters
+        ----------
+        X, covariates
+            As for `predict`.
+        level : float
+            Of the intervals.
+
+        Returns
+        -------
+        WeightBelief
+            probability of the edge; mean, median, low and high of its weight if it is one; and
+            expected, the mean of the weight where no edge is zero. Each (N, N), (T, N, N), or a
+            list where N differs.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from edgebelief import GraphLearner
+        >>> from edgebelief.data import ErdosRenyi, GraphDataset
+        >>> data = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=6, n_nodes=8, n_signals=100)
+        >>> rng = np.random.default_rng(0)
+        >>> X = [g.distance_matrix() for g in data]
+        >>> A = [g.a * rng.lognormal(2.0, 0.3, g.a.size) for g in data]
+        >>> learner = GraphLearner(depth=50, weighted=True).fit(X[:5], A[:5])
+        >>> learner.predict_weights(X[5]).high.shape
+        (8, 8)
+        """
+        graphs, found = self._weighed(X, covariates=covariates, level=level)
+        columns = zip(*found, strict=True)
+        return WeightBelief(*(self._matrices(graphs, list(column)) for column in columns))
+
+    def weight_scores(
+        self, X: Any, A: Any = None, *, covariates: Any = None, level: float = 0.9
+    ) -> dict[str, float]:
+        """How good the weights are on graphs that were not fitted.
+
+        Returns
+        -------
+        dict
+            crps, crps_given_edge and weight_coverage: see `edgebelief.metrics`. The last should be
+            near `level`.
+        """
+        _, found = self._weighed(X, A, covariates, level)
+        scores = metrics.crps, metrics.crps_given_edge, metrics.weight_coverage
+        return {score.__name__: float(score(found)) for score in scores}
+
     def decide(self, X: Any, *, covariates: Any = None, **rule: Any) -> Any:
         """Edges by a rule that says what mistakes cost, as 0 and 1.
 
@@ -314,9 +375,11 @@ class GraphLearner(BaseEstimator):
         -------
         DataFrame
             graph (where there are several), source, target, probability, sd (of the edge),
-            epistemic (sd of the probability), aleatoric, low, high, decision.
+            epistemic (sd of the probability), aleatoric, low, high, decision. Where edges have
+            weights, before that: weight (its mean, if the pair is an edge) and its interval, weight
+            low and weight high.
         """
-        graphs, found = self._predicted(X, covariates=covariates)
+        graphs, found, weights = self._predicted_all(X, covariates, level or 0.9)
         ranges = None
         if level is not None:
             with warnings.catch_warnings():
@@ -332,6 +395,10 @@ class GraphLearner(BaseEstimator):
             columns |= {"epistemic": belief.epistemic_sd, "aleatoric": belief.aleatoric_sd}
             if ranges is not None:
                 columns |= {"low": ranges[t][0], "high": ranges[t][1]}
+            if weights is not None:
+                columns["weight"] = weights[t].mean
+                if level is not None:
+                    columns |= {"weight low": weights[t].low, "weight high": weights[t].high}
             columns["decision"] = decide(belief.mean, **rule).astype(int)
             order = np.argsort(-belief.mean, kind="stable")
             frames.append(pd.DataFrame(columns).iloc[order])
@@ -402,9 +469,10 @@ class GraphLearner(BaseEstimator):
     def to_networkx(self, X: Any, *, covariates: Any = None, **rule: Any) -> Any:
         """The decided graph with node names; edges carry probability, sd and epistemic.
 
-        A list of graphs where X holds several. `rule` as for `decide`.
+        And weight (its mean), where edges have weights. A list of graphs where X holds several.
+        `rule` as for `decide`.
         """
-        graphs, found = self._predicted(X, covariates=covariates)
+        graphs, found, weights = self._predicted_all(X, covariates)
         made = [
             to_networkx(
                 record,
@@ -412,15 +480,16 @@ class GraphLearner(BaseEstimator):
                 probability=belief.mean,
                 sd=belief.total_sd,
                 epistemic=belief.epistemic_sd,
+                **({} if weights is None else {"weight": weights[t].mean}),
             )
-            for record, belief in zip(graphs.data, found, strict=True)
+            for t, (record, belief) in enumerate(zip(graphs.data, found, strict=True))
         ]
         return made[0] if graphs.single else made
 
     def score(self, X: Any, A: Any = None, *, covariates: Any = None) -> float:
         """Log predictive probability of a graph's known labels, mean over the graphs.
 
-        The negative of `edgebelief.metrics.nll`.
+        The negative of `edgebelief.metrics.nll`. Of weights, where edges have some, the density.
         """
         _, found = self._predicted(X, A, covariates)
         return -float(metrics.nll(found))
@@ -465,7 +534,8 @@ class GraphLearner(BaseEstimator):
             *_, readout = readouts_of(self.readout, network).values()  # the most flexible
             _, data = self._scaled(network, data)
             prior = prior_of(self.prior, data, network)
-            model = prepared(EdgeModel(network, readout, prior), data)
+            likelihood = likelihood_of(self.weighted)
+            model = prepared(EdgeModel(network, readout, prior, likelihood), data)
         seed = (self.seed_ if fitted else 0) if key is None else key
         before = prior_predictive(seed, model, data, statistic, n)
         if not fitted:
@@ -515,7 +585,7 @@ class GraphLearner(BaseEstimator):
 
     def _graphs(self, X: Any, A: Any = None, covariates: Any = None) -> Graphs:
         how = {"metric": self.metric, "missing": self.missing, "transform": self.transform}
-        return graphs_from(X, A, covariates, **how)
+        return graphs_from(X, A, covariates, **how, weighted=self.weighted)
 
     def _as_fitted(self, data: GraphDataset) -> GraphDataset:
         """Distances on the scale of the fit."""
@@ -530,6 +600,22 @@ class GraphLearner(BaseEstimator):
     ) -> tuple[Graphs, Predictions]:
         graphs = self._given(X, A, covariates)
         return graphs, predict(self.posterior_, self._as_fitted(graphs.data))
+
+    def _weighed(
+        self, X: Any, A: Any = None, covariates: Any = None, level: float = 0.9
+    ) -> tuple[Graphs, WeightPredictions]:
+        graphs = self._given(X, A, covariates)
+        data = self._as_fitted(graphs.data)
+        return graphs, predict_weights(self.seed_, self.posterior_, data, level)
+
+    def _predicted_all(
+        self, X: Any, covariates: Any = None, level: float = 0.9
+    ) -> tuple[Graphs, Predictions, WeightPredictions | None]:
+        """Belief in edges, and in their weights where they have some."""
+        if not self.model_.likelihood.weighted:
+            return *self._predicted(X, covariates=covariates), None
+        graphs, weights = self._weighed(X, covariates=covariates, level=level)
+        return graphs, weights.presence, weights
 
     @staticmethod
     def _matrices(graphs: Graphs, vectors: list[np.ndarray]) -> Any:

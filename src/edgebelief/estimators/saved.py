@@ -28,6 +28,7 @@ from ..infer import (
     Fingerprint,
     Fixed,
     HalfNormal,
+    Likelihood,
     LogNormal,
     LogUniform,
     Modes,
@@ -35,6 +36,7 @@ from ..infer import (
     Posterior,
     Prior,
     Verdict,
+    WeightedEdges,
     fixed,
     half_normal,
     lognormal,
@@ -42,18 +44,20 @@ from ..infer import (
     normal,
 )
 from ..infer.family import Family
+from ..infer.weights import WeightedFamily
 from ..modelfile import ModelFileError
 from ..networks import DPG, MIMO, PDS, Network, StochasticHead
 from ..readouts import Additive, Affine, Channels, Readout, Shift, TwoSlope
 from ..validate import check_number
 from .learner import GraphLearner
 from .saved_arrays import demand, family_in, family_out, terms_in, terms_out, under
-from .settings import BY_GRAPH, engine_of, network_of, readouts_of
+from .settings import BY_GRAPH, engine_of, likelihood_of, network_of, readouts_of
 
 KIND = "GraphLearner"
 # What a file may name, and what makes it: a function that checks, where the class does not.
 PARTS: dict[str, Any] = (
-    {part.__name__: part for part in (DPG, PDS, MIMO, StochasticHead, BernoulliEdges)}
+    {part.__name__: part for part in (DPG, PDS, MIMO, StochasticHead)}
+    | {part.__name__: part for part in (BernoulliEdges, WeightedEdges)}
     | {part.__name__: part for part in (Affine, TwoSlope, Additive, Shift, Channels)}
     | {part.__name__: part for part in (LogNormal, LogUniform, Normal, HalfNormal, Fixed)}
     | {part.__name__: part for part in (Exact, NUTS, MAP, VI, Modes)}
@@ -66,7 +70,7 @@ MAKERS = PARTS | {
     "Fixed": fixed,
 }
 ENGINES = ("Exact", "NUTS", "MAP", "VI", "Modes")
-MODEL = {"network": Network, "readout": Readout, "prior": Prior, "likelihood": BernoulliEdges}
+MODEL = {"network": Network, "readout": Readout, "prior": Prior, "likelihood": Likelihood}
 # Fields that are kept elsewhere (the curves of terms: arrays), or made anew.
 APART = ("terms", "state")
 # A file asks for no more layers. So many take 0.15 s a pass on ten nodes; a prediction has dozens.
@@ -115,7 +119,7 @@ def save(path: str | Path, learner: GraphLearner) -> None:
     if isinstance(posterior.model.readout, Additive):
         settings["terms"], of_terms = terms_out(posterior.model.readout)
         arrays |= {f"term.{name}": array for name, array in of_terms.items()}
-    if isinstance(posterior.continuum, Family):
+    if isinstance(posterior.continuum, Family | WeightedFamily):
         arrays |= {f"family.{k}": v for k, v in family_out(posterior.continuum).items()}
     modelfile.write(path, KIND, settings, arrays)
 
@@ -227,6 +231,7 @@ def _check_learner(learner: GraphLearner, given: Mapping[str, Any]) -> None:
     engine_of(learner.inference)
     readouts_of(learner.readout, network_of(learner.network, learner.depth))
     check_form(learner.metric, learner.missing, learner.transform)
+    likelihood_of(learner.weighted)
     demand(isinstance(learner.metric, str), "its metric is none")
     demand(isinstance(learner.prior, str | Prior | dict), "its prior is none")
     demand(isinstance(learner.scale, str | float | int | None), "its scale is none")

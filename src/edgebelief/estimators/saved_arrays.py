@@ -10,12 +10,15 @@ from ..infer import EdgeModel
 from ..infer.conditional import Cells
 from ..infer.exact import applies
 from ..infer.family import Family
+from ..infer.weights import SCORES, WeightedFamily, WeightPrior
 from ..modelfile import ModelFileError
 from ..readouts import Additive
 from ..readouts.additive import Term
 from ..readouts.curves import Curve, Levels
 
 CURVE = ("knots", "pieces", "gram")
+# Of a continuum with weights.
+WEIGHTS = ("mean", "sd", "gram", "pull", "quantiles")
 
 
 def demand(condition: Any, otherwise: str) -> None:
@@ -91,8 +94,11 @@ def _curve(arrays: dict[str, np.ndarray], k: int, centre: Any, spread: Any) -> C
     return Curve(centre, spread, knots, pieces, gram) if sound else None
 
 
-def family_out(family: Family) -> dict[str, np.ndarray]:
+def family_out(family: Family | WeightedFamily) -> dict[str, np.ndarray]:
     """Cells node after node. All cells of a grid have the same sides, which are kept once."""
+    if isinstance(family, WeightedFamily):
+        of_weights = {f"weights.{name}": getattr(family, name) for name in WEIGHTS}
+        return of_weights | family_out(family.presence)
     sides = [c.sides[:1] if (c.sides == c.sides[:1]).all() else c.sides for c in family.cells]
     plain = ("mean", "sd", "ends", "cumulative", "nodes", "means", "factors")
     return {name: getattr(family, name) for name in plain} | {
@@ -104,14 +110,31 @@ def family_out(family: Family) -> dict[str, np.ndarray]:
     }
 
 
-def family_in(model: EdgeModel, arrays: dict[str, np.ndarray]) -> Family | None:
+def family_in(model: EdgeModel, arrays: dict[str, np.ndarray]) -> Family | WeightedFamily | None:
     """The same again."""
     if not arrays:
         return None
+    of_weights = under("weights.", arrays)
+    presence = _presence_in(model, {k: x for k, x in arrays.items() if "weights." not in k})
+    demand(model.likelihood.weighted == bool(of_weights), "its posterior is not that of its edges")
+    if not of_weights:
+        return presence
+    n_nodes = len(presence.nodes)
+    shapes = ((3,), (3,), (n_nodes, 2, 2), (n_nodes, 2), (n_nodes, len(SCORES)))
+    sound = (
+        {name: x.shape for name, x in of_weights.items()} == dict(zip(WEIGHTS, shapes, strict=True))
+        and all(x.dtype == np.float64 and np.isfinite(x).all() for x in of_weights.values())
+        and (np.diff(of_weights["quantiles"], axis=1) >= 0).all()
+    )
+    demand(sound, "what it knows of weights does not fit together")
+    return WeightedFamily(presence, WeightPrior.of(model), **of_weights)
+
+
+def _presence_in(model: EdgeModel, arrays: dict[str, np.ndarray]) -> Family:
     counts, distinct = arrays.pop("cells"), arrays.pop("cells.distinct")
     parts = {name: arrays.pop(f"cells.{name}") for name in ("centre", "cumulative", "sides")}
     n_nodes, n_params = arrays["means"].shape
-    names = model.parameters
+    names = model.of_logits
     shapes = {
         "mean": (n_params + 1,),
         "sd": (n_params + 1,),

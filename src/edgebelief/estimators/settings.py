@@ -10,8 +10,19 @@ import numpy as np
 from ..belief import elicit_prior
 from ..data.dataset import GraphDataset
 from ..data.forms import rescaled
-from ..infer import MAP, NUTS, VI, EdgeModel, Engine, Exact, Modes, Prior
-from ..infer.exact import applies
+from ..infer import (
+    MAP,
+    NUTS,
+    VI,
+    BernoulliEdges,
+    EdgeModel,
+    Engine,
+    Exact,
+    Likelihood,
+    Modes,
+    Prior,
+    WeightedEdges,
+)
 from ..infer.flatness import best_rescaling
 from ..networks import DPG, MIMO, PDS, Network, StochasticHead
 from ..readouts import Additive, Readout, TwoSlope, papers_readout
@@ -78,13 +89,6 @@ def _check_goes_with(readout: str, network: Network) -> None:
         )
 
 
-def default_engine(model: EdgeModel) -> Engine:
-    """What "auto" means: `Exact` where it applies; `Modes` where there are many; else `NUTS`."""
-    if applies(model):
-        return Exact()
-    return NUTS() if model.network.forward else Modes()
-
-
 def engine_of(inference: Any) -> Engine | None:
     """The engine that is meant; None for "auto"."""
     if isinstance(inference, Engine):
@@ -96,6 +100,13 @@ def engine_of(inference: Any) -> Engine | None:
             f"inference must be auto, one of {sorted(ENGINES)}, or an engine; got {inference!r}."
         )
     return ENGINES[inference]()
+
+
+def likelihood_of(weighted: Any) -> Likelihood:
+    """Of edges with weights, or without."""
+    if not isinstance(weighted, bool | np.bool_):
+        raise TypeError(f"weighted must be True or False; got {weighted!r}.")
+    return WeightedEdges() if weighted else BernoulliEdges()
 
 
 def prior_of(prior: Any, data: GraphDataset, network: Network) -> Prior:

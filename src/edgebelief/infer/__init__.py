@@ -1,8 +1,9 @@
 """Belief over parameters: priors, likelihood, the model; engines and the posterior they return."""
 
+from .auto import default_engine
 from .engine import Engine
 from .exact import Exact
-from .likelihoods import BernoulliEdges
+from .likelihoods import BernoulliEdges, Likelihood, WeightedEdges
 from .map import MAP
 from .model import EdgeModel
 from .modes import Modes
@@ -34,6 +35,7 @@ __all__ = [
     "Fixed",
     "Fingerprint",
     "InferenceWarning",
+    "Likelihood",
     "HalfNormal",
     "LogNormal",
     "LogUniform",
@@ -46,6 +48,8 @@ __all__ = [
     "Prior",
     "VI",
     "Verdict",
+    "WeightedEdges",
+    "default_engine",
     "fixed",
     "half_normal",
     "lognormal",

@@ -16,7 +16,7 @@ from ..data.dataset import GraphDataset
 from ..data.randomness import Key, as_key
 from ..edges import Support
 from .density import beforehand
-from .model import EdgeModel
+from .model import EdgeModel, labels_of, those_of
 from .posterior import Posterior
 
 Draws = Mapping[str, Float[np.ndarray, "chains draws"]]
@@ -130,10 +130,9 @@ def _pass(
     likelihood = np.empty((keys.size, len(data)))
     density = np.empty((keys.size, len(data)))
     for stack in data.stacks():
-        e, a, known = map(jnp.asarray, (stack.e, stack.a, stack.known))
         stack_keys = jax.vmap(jax.random.fold_in, (0, None))(keys, stack.support.n_nodes)
         before = beforehand(model.network, stack.e, stack.support)
-        given = (e, a, known, model.pairs(stack), before)
+        given = (jnp.asarray(stack.e), labels_of(stack), model.pairs(stack), before)
         here = _pass_stack(model, flat, stack_keys, given, stack.support)
         likelihood[:, stack.places], density[:, stack.places] = map(np.asarray, here)
     return likelihood.reshape(*shape, -1), density.reshape(*shape, -1)
@@ -147,13 +146,15 @@ def _pass_stack(
     data: Any,
     support: Support,
 ) -> tuple[Float[Array, "draws graphs"], Float[Array, "draws graphs"]]:
-    e, a, known, pairs, before = data
+    e, labels, pairs, before = data
+    a, known, log_w = labels
 
     def one(drawn: tuple[dict[str, Array], Array]) -> tuple[Array, Array]:
         params, key = drawn
-        logits = model.logits(params, e, support, pairs, before)
+        logits, more = model.logits_and_more(params, e, support, pairs, before)
         replicate = jax.random.bernoulli(key, jax.nn.sigmoid(logits)) & known
-        likelihood = model.likelihood.log_likelihood(logits, a, known)
+        own = those_of(model.likelihood, params)
+        likelihood = model.likelihood.log_likelihood(logits, a, known, log_w, own, more)
         return likelihood, replicate.sum(-1) / known.sum(-1)
 
     return jax.lax.map(one, (draws, keys))

@@ -23,7 +23,7 @@ from ..data.dataset import GraphDataset
 from ..edges import Support
 from ..incidence import namespace
 from ..networks import Network, Output
-from .model import EdgeModel, check_weights
+from .model import EdgeModel, check_weights, those_of
 
 
 class Block(NamedTuple):
@@ -36,6 +36,8 @@ class Block(NamedTuple):
     pairs: Float[Any, "graphs edges features"] | None
     before: Output | None
     """What the network computes once, whatever its parameters."""
+    log_w: Float[Any, "graphs edges"] | None
+    """Logarithms of the weights that are known."""
     support: Support
 
     def some(self, places: Any, factor: Any = 1.0) -> Block:
@@ -89,6 +91,7 @@ class LogDensity(eqx.Module):
                 each[stack.places],
                 model.readout.pairs(stack),
                 beforehand(model.network, stack.e, stack.support),
+                stack.log_w,
                 stack.support,
             )
             for stack in kept.stacks()
@@ -107,7 +110,7 @@ class LogDensity(eqx.Module):
 
     @property
     def n_readout(self) -> int:
-        """How many are the readout's."""
+        """How many are the readout's and the likelihood's."""
         return self.model.n_numbers - self.n_network
 
     def log_likelihood(self, z: Float[Array, " parameters"]) -> Float[Array, ""]:
@@ -128,40 +131,43 @@ class LogDensity(eqx.Module):
         return value(z)
 
     def split(self, z: Float[Array, " parameters"]) -> tuple[Any, Any]:
-        """The parameters of the network and of the readout."""
-        values = self.model.values_at(z)
-        kinds = self.model.network.params_type, self.model.readout.params_type
-        network, readout = (kind(*(values[name] for name in kind._fields)) for kind in kinds)
-        return network, readout
+        """The parameters of the network, and those of readout and likelihood."""
+        values, model = self.model.values_at(z), self.model
+        others = those_of(model.readout, values), those_of(model.likelihood, values)
+        return those_of(model.network, values), others
 
     def state(self, network: Any, block: Block) -> Output:
         """What the network knows of the graphs of a block."""
         return self.model.network(network, block.e, block.support, block.before)
 
-    def given_state(self, readout: Any, output: Output, block: Block) -> Array:
+    def given_state(self, others: Any, output: Output, block: Block) -> Array:
         """The log-likelihood of a block's labels."""
+        likelihood, (readout, own) = self.model.likelihood, others
         logits = self.model.readout(readout, output, block.support, block.pairs)
-        return block.weights @ self.model.likelihood.log_likelihood(logits, block.a, block.known)
+        more = likelihood.reduce(output, block.support)
+        return block.weights @ likelihood.log_likelihood(
+            logits, block.a, block.known, block.log_w, own, more
+        )
 
-    def _log_likelihood(self, network: Any, readout: Any) -> Array:
+    def _log_likelihood(self, network: Any, others: Any) -> Array:
         return jnp.stack(
             [
-                self.given_state(readout, self.state(network, block), block)
+                self.given_state(others, self.state(network, block), block)
                 for block in (block.as_jax() for block in self.blocks)
             ]
         ).sum()
 
-    def _with_gradient(self, network: Any, readout: Any) -> tuple[Array, tuple[Any, Any]]:
-        total, gradient = jnp.zeros(()), jax.tree.map(jnp.zeros_like, (network, readout))
+    def _with_gradient(self, network: Any, others: Any) -> tuple[Array, tuple[Any, Any]]:
+        total, gradient = jnp.zeros(()), jax.tree.map(jnp.zeros_like, (network, others))
         for block in (block.as_jax() for block in self.blocks):
             state, tangents = self.model.network.with_tangents(
                 network, block.e, block.support, block.before
             )
-            here, (by_readout, by_state) = jax.value_and_grad(self.given_state, (0, 1))(
-                readout, state, block
+            here, (by_others, by_state) = jax.value_and_grad(self.given_state, (0, 1))(
+                others, state, block
             )
             along = [_pulled(by_state, tangent) for tangent in tangents]
-            found = type(network)(*along), by_readout
+            found = type(network)(*along), by_others
             total, gradient = total + here, jax.tree.map(jnp.add, gradient, found)
         return total, gradient
 

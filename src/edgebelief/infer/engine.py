@@ -82,6 +82,8 @@ class Engine(abc.ABC):
                 f"{'' if weights is None else ' and a weight above zero'}. Pass labels (0 or 1, NaN"
                 f" where unknown) as the second argument of GraphDataset."
             )
+        if model.likelihood.weighted:
+            _check_edge_weights(data, counts)
         model = prepared(model, data, counts, key)
         fit = self._fit(as_key(key), model, data, counts)
         verdict = verdict_of(
@@ -107,4 +109,20 @@ class Engine(abc.ABC):
             n_chains=fit.n_chains,
             continuum=fit.continuum,
             sample_stats=fit.sample_stats,
+        )
+
+
+def _check_edge_weights(data: GraphDataset, counts: Float[np.ndarray, " graphs"]) -> None:
+    """Refuse data without weights, or with none that differ."""
+    used = [r.w for r, count in zip(data, counts, strict=True) if r.w is not None and count > 0]
+    found = np.concatenate([np.zeros(0), *(w[w > 0] for w in used)])
+    if found.size == 0:
+        raise ValueError(
+            "the model is one of weighted edges, and no weight is known. Pass weights (0 for no "
+            "edge, NaN for unknown) as labels with weighted=True."
+        )
+    if np.ptp(found) == 0:
+        raise ValueError(
+            f"every edge has the weight {found[0]:g}: there is nothing to learn about weights. "
+            f"Leave weighted out."
         )

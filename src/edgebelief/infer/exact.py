@@ -6,15 +6,18 @@ logistic regression. So the posterior is a one-parameter family of small integra
     p(theta | labels)  ~  p(theta) * integral p(labels | theta, beta) p(beta) dbeta
 
 The outer axis is scanned over the whole prior, plateaus and all, and then halved where it matters
-until the estimated error is below a tolerance; the inner integral has its own (`cubature`).
+until the estimated error is below a tolerance; the inner integral has its own (`cubature`). Where
+edges have weights, those are a second regression, independent of the first given theta (`weights`):
+the evidence is the product of the two.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -32,12 +35,13 @@ from .cubature import integrate, sketch
 from .engine import Engine, Fit
 from .family import Family, Interpolant, Node
 from .flatness import Flatness, is_alike, is_dead
-from .likelihoods import BernoulliEdges
+from .likelihoods import BernoulliEdges, WeightedEdges, WeightParams
 from .logistic import FEW, Labels, LogisticPosterior
 from .model import EdgeModel
 from .priors import Marginal, Prior
 from .shrinkage import ROUGH, SHARE, Place, Places, Shrinkage, weighted_draws
 from .verdict import Finding
+from .weights import WeightedFamily, WeightPosterior, WeightPrior
 
 # The scan reaches so far in prior standard deviations: for mass, and for second moments of a
 # lognormal, which lie 2 log_sd further out.
@@ -113,9 +117,9 @@ class Exact(Engine):
         marginals = tuple(model.prior[name] for name in model.readout.params_type._fields)
         with _Slices(model, data, weights, marginals) as slices:
             interpolant, error = self._explore(slices)
-        names = model.parameters
+        names = model.of_logits
         family = Family.of(names, tuple(model.prior[name] for name in names), interpolant)
-        params, shares, flat = _nodes(interpolant, family)
+        params, shares, flat = _nodes(interpolant, family, generator(key))
         findings = []
         if error > self.tol:
             findings.append(
@@ -133,7 +137,7 @@ class Exact(Engine):
             findings=findings,
             flatness=flat,
             log_evidence=interpolant.log_evidence,
-            continuum=family,
+            continuum=WeightedFamily.of(family, interpolant) if slices.weighted else family,
         )
 
     def _fit_many(self, key: Key, model: EdgeModel, data: GraphDataset, weights: np.ndarray) -> Fit:
@@ -160,6 +164,7 @@ class Exact(Engine):
                 slices.posteriors[node.z],
                 shrinkage,
                 node.conditional.at,  # type: ignore[attr-defined]  # a Sketch
+                node.weights,
             )
             for node, share in zip(nodes, shares, strict=True)
             if share > SHARE
@@ -198,10 +203,11 @@ class Exact(Engine):
             (node,) = slices.nodes([0.0], [], rough=True)
         place = Place(
             slices.network_at(0.0),
-            0.0,
+            node.log_evidence - node.conditional.log_evidence,  # that of weights
             slices.posteriors[0.0],
             shrinkage,
             node.conditional.at,  # type: ignore[attr-defined]  # a Sketch
+            node.weights,
         )
         return weighted_draws(draw_key, model, Places([place]), self.n_draws)
 
@@ -300,6 +306,7 @@ class _Slices:
         own = model.network.params_type._fields
         self._moving = _in_doubt(model)
         self._still = {n: model.prior[n].median for n in own if n not in self._moving}
+        self.weighted = model.likelihood.weighted
         self.marginal = model.prior[self._moving[0] if self._moving else own[0]]
         with jax.enable_x64(True):
             self._stacks = [
@@ -307,6 +314,7 @@ class _Slices:
                     _precise(stack.e, model.readout.pairs(stack)),
                     stack.a.reshape(-1),
                     (stack.known * weights[stack.places, None]).reshape(-1),
+                    None if stack.log_w is None else stack.log_w.reshape(-1),
                     stack.support,
                 )
                 for stack in data.stacks()
@@ -342,15 +350,16 @@ class _Slices:
         better = dict(zip(places, self._pool.map(again, places), strict=True))
         return [better.get(k, node) for k, node in enumerate(nodes)]
 
-    def labels(self, z: float) -> tuple[Labels, bool, bool]:
-        """The labels as rows of the readout's columns; whether the network is dead, or alike."""
+    def at(self, z: float) -> _Slice:
+        """The labels as rows of the readout's columns, and what else there is to know."""
         model, labels, dead, alike = self.model, [], True, True
-        params = self.network_at(z)
+        params, edges = self.network_at(z), []
         with jax.enable_x64(True):
             network = tuple(jnp.asarray(x, jnp.float64) for x in params)
-            for given, a, weights, support in self._stacks:
-                slice_ = _columns(model.network, model.readout, network, given, support)
-                columns, output = (np.asarray(x) for x in slice_)
+            for given, a, weights, log_w, support in self._stacks:
+                columns, output, more = jax.tree.map(
+                    np.asarray, _columns(model, network, given, support)
+                )
                 dead &= bool(is_dead(output).all())
                 alike &= bool(is_alike(output).all())
                 columns = columns.reshape(-1, len(self.marginals) + len(self.sds))
@@ -360,7 +369,16 @@ class _Slices:
                         f"{model.network.params_type(*params)}."
                     )
                 labels.append(Labels.collapse(columns, a, weights))
-        return Labels.join(labels).compress(), dead, alike
+                if self.weighted and log_w is not None:
+                    there = ~np.isnan(log_w) & (weights > 0)
+                    edges.append((more.reshape(-1)[there], log_w[there], weights[there]))
+        return _Slice(Labels.join(labels).compress(), dead, alike, self._weights(edges))
+
+    def _weights(self, edges: Sequence[tuple[np.ndarray, ...]]) -> WeightPosterior | None:
+        if not self.weighted:
+            return None
+        columns = (np.concatenate(column) for column in zip(*edges, strict=True))
+        return WeightPosterior.of(WeightPrior.of(self.model), *columns)
 
     def network_at(self, z: float) -> tuple[Any, ...]:
         """The network's parameters: the one in doubt at `z`, the others where they are fixed."""
@@ -369,34 +387,48 @@ class _Slices:
         return tuple(everything[name] for name in self.model.network.params_type._fields)
 
     def _node(self, z: float, start: np.ndarray | None, rough: bool) -> Node:
-        labels, dead, alike = self.labels(z)
+        labels, dead, alike, weights = self.at(z)
         posterior = LogisticPosterior(labels, self.marginals, self.sds)
         if posterior.n_params > FEW:
             self.posteriors[z] = posterior
-            return Node(z, self._sketch(posterior, start), dead, alike)
+            return Node(z, self._sketch(posterior, start, weights), dead, alike, weights)
         if rough or start is None:
             self.posteriors[z] = posterior
-            return Node(z, sketch(posterior, start), dead, alike)
-        return Node(z, integrate(posterior, start), dead, alike)
+            return Node(z, sketch(posterior, start), dead, alike, weights)
+        return Node(z, integrate(posterior, start), dead, alike, weights)
 
     def learn(self, shrinkage: Shrinkage, rng: np.random.Generator, z: float) -> Shrinkage:
         """Learn scales at `z`, and use them from now on."""
-        posterior = LogisticPosterior(self.labels(z)[0], self.marginals, self.sds)
+        posterior = LogisticPosterior(self.at(z).labels, self.marginals, self.sds)
         mode = posterior.climb(posterior.starts()[0])
         place = Place(self.network_at(z), 0.0, posterior, shrinkage, mode)
         found = replace(shrinkage, scales=Places([place]).law(rng, ROUGH).typical)
         self.sds = found.sds
         return found
 
-    def _sketch(self, posterior: LogisticPosterior, start: np.ndarray | None) -> Sketch:
+    def _sketch(
+        self,
+        posterior: LogisticPosterior,
+        start: np.ndarray | None,
+        weights: WeightPosterior | None,
+    ) -> Sketch:
         """Of many coefficients: from a sample of the labels where it cannot matter."""
-        simple = posterior.simplified()
+        simple, beside = posterior.simplified(), 0.0 if weights is None else weights.log_evidence
         near = simple.climb(simple.starts()[0] if start is None else start)
-        if near.log_mass < self._best - FAR:
+        if near.log_mass + beside < self._best - FAR:
             return Sketch(simple, near)
         mode = posterior.climb(near.z)
-        self._best = max(self._best, mode.log_mass)
+        self._best = max(self._best, mode.log_mass + beside)
         return Sketch(posterior, mode)
+
+
+class _Slice(NamedTuple):
+    """What is known at one value of theta."""
+
+    labels: Labels
+    dead: bool
+    alike: bool
+    weights: WeightPosterior | None
 
 
 def _precise(e: np.ndarray, pairs: np.ndarray | None) -> tuple[Array, Array | None]:
@@ -405,12 +437,13 @@ def _precise(e: np.ndarray, pairs: np.ndarray | None) -> tuple[Array, Array | No
 
 @eqx.filter_jit
 def _columns(
-    network: Any, readout: Any, params: tuple[Array, ...], given: Any, support: Any
-) -> tuple[Array, Array]:
-    """What the logits are linear in, and the network's weights."""
+    model: EdgeModel, params: tuple[Array, ...], given: Any, support: Any
+) -> tuple[Array, Array, Any]:
+    """What the logits are linear in, the network's weights, and what the likelihood needs."""
     e, pairs = given
-    output = network(network.params_type(*params), e, support)
-    return readout.columns(readout.reduce(output, support, pairs)), output.a
+    output = model.network(model.network.params_type(*params), e, support)
+    columns = model.readout.columns(model.readout.reduce(output, support, pairs))
+    return columns, output.a, model.likelihood.reduce(output, support)
 
 
 def _in_doubt(model: EdgeModel) -> list[str]:
@@ -445,11 +478,13 @@ def _check_model(model: EdgeModel) -> None:
         raise ValueError(
             f"Exact adds up over all parameters of {readout}; some are fixed. Use NUTS."
         )
-    if not isinstance(model.likelihood, BernoulliEdges):
+    if not isinstance(model.likelihood, BernoulliEdges | WeightedEdges):
         raise ValueError(
-            f"Exact knows Bernoulli edges; the likelihood is {type(model.likelihood).__name__}. "
-            f"Use NUTS."
+            f"Exact knows Bernoulli edges, with or without weights; the likelihood is "
+            f"{type(model.likelihood).__name__}. Use NUTS."
         )
+    if model.likelihood.weighted:
+        WeightPrior.of(model)
     if network and not model.prior[network[0]].positive:
         raise ValueError(
             f"{network[0]} must be positive, so its prior must be lognormal or loguniform; it is "
@@ -494,7 +529,7 @@ def _reachable(marginal: Any) -> tuple[float, float]:
 
 
 def _same_plateau(left: Node, right: Node) -> bool:
-    difference = left.conditional.log_evidence - right.conditional.log_evidence
+    difference = left.log_evidence - right.log_evidence
     return left.alike and right.alike and left.dead == right.dead and abs(difference) < 0.01
 
 
@@ -526,11 +561,11 @@ def _hiding(now: Interpolant) -> np.ndarray:
 
 
 def _nodes(
-    interpolant: Interpolant, family: Family
+    interpolant: Interpolant, family: Family, rng: np.random.Generator
 ) -> tuple[dict[str, np.ndarray], np.ndarray, Flatness]:
     """The rule's nodes as weighted draws; and how much of them is flat."""
     weights = interpolant.weights()
-    z, shares = [], []
+    z, shares, more = [], [], []
     dead = alike = 0.0
     for node, weight in zip(interpolant.nodes, weights, strict=True):
         dead += weight * node.dead
@@ -540,9 +575,14 @@ def _nodes(
         points, inner = node.conditional.nodes()
         z.append(np.column_stack([np.full(len(points), node.z), points]))
         shares.append(weight * inner)
+        if node.weights is not None:
+            more.append(node.weights.draws(rng, len(points)))
     table, share = np.concatenate(z), np.concatenate(shares)
     params = {
         name: marginal.value_at(table[:, k])
         for k, (name, marginal) in enumerate(zip(family.names, family.marginals, strict=True))
     }
+    if more:
+        columns = (np.concatenate(column) for column in zip(*more, strict=True))
+        params |= WeightParams(*columns)._asdict()
     return params, share / share.sum(), Flatness(float(dead), float(alike - dead))

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -29,6 +30,7 @@ from .priors import Marginal
 FINE = 24
 # Quasi-random draws behind the quantiles: their error is a few thousandths of an sd.
 QUASI = 2**15
+QUANTILES = (0.05, 0.5, 0.95)
 
 
 @dataclass(frozen=True)
@@ -39,10 +41,18 @@ class Node:
     conditional: Conditional
     dead: bool
     alike: bool
+    weights: Any = None
+    """What is independent of the labels at this value: a `WeightPosterior`, or None."""
+
+    @property
+    def log_evidence(self) -> float:
+        """Of all that was observed."""
+        of_weights = 0.0 if self.weights is None else self.weights.log_evidence
+        return self.conditional.log_evidence + of_weights
 
     @property
     def g(self) -> float:
-        return self.conditional.log_evidence - self.z**2 / 2 - np.log(2 * np.pi) / 2
+        return self.log_evidence - self.z**2 / 2 - np.log(2 * np.pi) / 2
 
 
 class Interpolant:
@@ -160,6 +170,8 @@ class Family:
     cells: tuple[Cells, ...]
     """Their posterior at each node, standardised by mean and factor."""
 
+    n_uniforms: ClassVar[int] = 5
+
     @classmethod
     def of(
         cls, names: tuple[str, ...], marginals: tuple[Marginal, ...], interpolant: Interpolant
@@ -196,9 +208,8 @@ class Family:
         standardised draw from that node's conditional posterior, given the mean and covariance
         interpolated to theta.
         """
-        z = np.interp(uniforms[:, 0], self.cumulative, self.ends)
-        left = np.clip(np.searchsorted(self.nodes, z, side="right") - 1, 0, len(self.nodes) - 2)
-        share = (z - self.nodes[left]) / (self.nodes[left + 1] - self.nodes[left])
+        z = self.place(uniforms[:, 0])
+        left, share = self.beside(z)
         chosen = left + (uniforms[:, 1] < share)
         y = np.empty((len(z), len(self.names) - 1))
         for k in np.unique(chosen):
@@ -207,6 +218,15 @@ class Family:
         values = [self.marginals[0].value_at(z)]
         values += [m.value_at(others[:, k]) for k, m in enumerate(self.marginals[1:])]
         return dict(zip(self.names, values, strict=True))
+
+    def place(self, uniform: Float[np.ndarray, " draws"]) -> Float[np.ndarray, " draws"]:
+        """The network's coordinate z, by its inverse distribution function."""
+        return np.interp(uniform, self.cumulative, self.ends)
+
+    def beside(self, z: Float[np.ndarray, " draws"]) -> tuple[np.ndarray, np.ndarray]:
+        """The place of the node to the left of each z, and how far it is on the way to the next."""
+        left = np.clip(np.searchsorted(self.nodes, z, side="right") - 1, 0, len(self.nodes) - 2)
+        return left, (z - self.nodes[left]) / (self.nodes[left + 1] - self.nodes[left])
 
     def _factor(self, z: np.ndarray) -> Float[np.ndarray, "draws params params"]:
         size = self.factors.shape[-1]
@@ -218,31 +238,36 @@ class Family:
 
     @cached_property
     def _quasi(self) -> dict[str, np.ndarray]:
-        return self.draws(qmc.Sobol(5, seed=0).random(QUASI))
+        return self.draws(qmc.Sobol(self.n_uniforms, seed=0).random(QUASI))
 
     def summary(self) -> pd.DataFrame:
         """A row per parameter: mean and sd by the rule; quantiles by quasi-random draws."""
-        q = {"q5": 0.05, "q50": 0.5, "q95": 0.95}
         rows = {
-            name: [self.mean[k], self.sd[k], *np.quantile(self._quasi[name], list(q.values()))]
+            name: [self.mean[k], self.sd[k], *np.quantile(self._quasi[name], QUANTILES)]
             for k, name in enumerate(self.names)
         }
-        return pd.DataFrame.from_dict(rows, orient="index", columns=["mean", "sd", *q])
+        columns = ["mean", "sd", *(f"q{100 * q:.0f}" for q in QUANTILES)]
+        return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
 
     def density(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Points, and the marginal density there: the slope of the distribution function.
+        """Points, and the marginal density there."""
+        return density_of(self._quasi[name])
 
-        Taken over 200 parts of the range that holds all but a few thousandths of the mass.
-        """
-        values = np.sort(self._quasi[name])
-        low, high = np.quantile(values, [0.001, 0.999])
-        ends = np.linspace(low, high, 201)
-        share = np.searchsorted(values, ends) / len(values)
-        middle, height = (ends[1:] + ends[:-1]) / 2, np.diff(share) / np.diff(ends)
-        width = 9  # neighbours are averaged: a part holds some hundred draws
-        kernel = np.hanning(2 * width + 1)[1:-1]
-        ones = np.convolve(np.ones_like(height), kernel, "same")
-        return middle, np.convolve(height, kernel, "same") / ones
+
+def density_of(values: Float[np.ndarray, " draws"]) -> tuple[np.ndarray, np.ndarray]:
+    """Points, and the density of draws there: the slope of the distribution function.
+
+    Taken over 200 parts of the range that holds all but a few thousandths of the mass.
+    """
+    values = np.sort(values)
+    low, high = np.quantile(values, [0.001, 0.999])
+    ends = np.linspace(low, high, 201)
+    share = np.searchsorted(values, ends) / len(values)
+    middle, height = (ends[1:] + ends[:-1]) / 2, np.diff(share) / np.diff(ends)
+    width = 9  # neighbours are averaged: a part holds some hundred draws
+    kernel = np.hanning(2 * width + 1)[1:-1]
+    ones = np.convolve(np.ones_like(height), kernel, "same")
+    return middle, np.convolve(height, kernel, "same") / ones
 
 
 def _standardised(conditional: Conditional) -> Cells:

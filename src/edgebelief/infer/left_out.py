@@ -7,14 +7,19 @@ Draws are weighted to forget a graph (Pareto-smoothed importance sampling; Vehta
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 from scipy.special import logsumexp
 
 from ..data.dataset import GraphDataset
+from ..edges import Support
 from .arviz import log_likelihoods
-from .model import EdgeModel
+from .model import EdgeModel, labels_of, those_of
 
 
 def forgetful_scores(
@@ -36,12 +41,48 @@ def forgetful_scores(
     """
     from arviz_stats.base import array_stats  # slow to import
 
-    fits = log_likelihoods(model, {name: x[None] for name, x in draws.items()}, data)[0]
+    fits = _fits(model, draws, data)
     scores, k = np.zeros(len(data)), np.zeros(len(data))
     for t in np.flatnonzero(counts):
         log_weights, k[t] = array_stats.psislw(counts[t] * fits[:, t])
         scores[t] = logsumexp(log_weights + fits[:, t]) - logsumexp(log_weights)
     return scores, k
+
+
+def _fits(
+    model: EdgeModel, draws: Mapping[str, np.ndarray], data: GraphDataset
+) -> Float[np.ndarray, "draws graphs"]:
+    """Log p(labels of each graph | draw). Of a network not in doubt there is one pass."""
+    if any(model.in_doubt[name] for name in model.network.params_type._fields):
+        return log_likelihoods(model, {name: x[None] for name, x in draws.items()}, data)[0]
+    network = those_of(model.network, {name: jnp.asarray(x[0]) for name, x in draws.items()})
+    others = {
+        name: jnp.asarray(x)
+        for name, x in draws.items()
+        if name not in model.network.params_type._fields
+    }
+    found = np.zeros((len(next(iter(draws.values()))), len(data)))
+    for stack in data.stacks():
+        given = jnp.asarray(stack.e), labels_of(stack), model.pairs(stack)
+        found[:, stack.places] = _after_network(model, network, others, given, stack.support)
+    return found
+
+
+@eqx.filter_jit
+def _after_network(
+    model: EdgeModel, network: Any, draws: dict[str, Array], given: Any, support: Support
+) -> Float[Array, "draws graphs"]:
+    e, (a, known, log_w), pairs = given
+    output = model.network(network, e, support)
+    reduced = model.readout.reduce(output, support, pairs)
+    more = model.likelihood.reduce(output, support)
+
+    def one(params: dict[str, Array]) -> Array:
+        logits = model.readout.logits(those_of(model.readout, params), reduced)
+        own = those_of(model.likelihood, params)
+        return model.likelihood.log_likelihood(logits, a, known, log_w, own, more)
+
+    return jax.lax.map(one, draws)
 
 
 def stacked(

@@ -4,6 +4,7 @@
     logit_ij        = readout(network(e; theta); delta, b)
     a_ij            ~ Bernoulli(sigmoid(logit_ij))
 
+and where edges have weights, those of the edges that are there given the network (`WeightedEdges`).
 The log density and the NumPyro model are the same sum, written once.
 """
 
@@ -25,7 +26,7 @@ from ..incidence import namespace
 from ..networks import DPG, Network, Output
 from ..readouts import Readout, papers_readout
 from ..validate import complete_support
-from .likelihoods import BernoulliEdges
+from .likelihoods import BernoulliEdges, Likelihood
 from .priors import BEYOND, Prior
 
 
@@ -38,9 +39,10 @@ class EdgeModel(eqx.Module):
     readout : Readout, optional
         By default the one that the paper gives to the network.
     prior : Prior or str
-        A marginal for each parameter of network and readout, or the name of one of the paper's.
-        Parameters of readouts beyond the paper's have one by default.
-    likelihood : BernoulliEdges
+        A marginal for each parameter of network, readout and likelihood, or the name of one of the
+        paper's. Parameters beyond the paper's have one by default.
+    likelihood : Likelihood
+        `BernoulliEdges` by default; `WeightedEdges` where edges have weights.
 
     Examples
     --------
@@ -58,14 +60,14 @@ class EdgeModel(eqx.Module):
     network: Network
     readout: Readout
     prior: Prior = eqx.field(static=True)
-    likelihood: BernoulliEdges
+    likelihood: Likelihood
 
     def __init__(
         self,
         network: Network | None = None,
         readout: Readout | None = None,
         prior: Prior | str = "altered",
-        likelihood: BernoulliEdges | None = None,
+        likelihood: Likelihood | None = None,
     ):
         self.network = DPG() if network is None else network
         self.readout = papers_readout(self.network) if readout is None else readout
@@ -75,10 +77,15 @@ class EdgeModel(eqx.Module):
                 f"and {type(self.readout).__name__} reads {self.readout.n_channels or 'none'}. Use "
                 f"{papers_readout(self.network)}."
             )
+        self.likelihood = BernoulliEdges() if likelihood is None else likelihood
+        if self.likelihood.weighted and self.network.n_channels is not None:
+            raise ValueError(
+                f"weights follow a network of one channel; {type(self.network).__name__} has "
+                f"{self.network.n_channels}. Use DPG or PDS, or edges without weights."
+            )
         given = Prior.named(prior, self.network.family) if isinstance(prior, str) else prior
         beyond = {n: m for n, m in BEYOND.items() if n in self.parameters and n not in given}
         self.prior = given.replace(**beyond) if beyond else given
-        self.likelihood = BernoulliEdges() if likelihood is None else likelihood
         missing = set(self.parameters) ^ set(self.prior)
         if missing:
             raise ValueError(
@@ -95,7 +102,12 @@ class EdgeModel(eqx.Module):
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The names of the parameters: the network's, then the readout's."""
+        """The names of the parameters: the network's, the readout's, the likelihood's."""
+        return self.of_logits + self.likelihood.params_type._fields
+
+    @property
+    def of_logits(self) -> tuple[str, ...]:
+        """The names of those that the logits depend on: the network's and the readout's."""
         return self.network.params_type._fields + self.readout.params_type._fields
 
     @property
@@ -179,12 +191,22 @@ class EdgeModel(eqx.Module):
         before : Output, optional
             What the network's `beforehand` returns, so that it is not computed again.
         """
-        of_network, of_readout = self.network.params_type, self.readout.params_type
+        return self.logits_and_more(params, e, support, pairs, before)[0]
+
+    def logits_and_more(
+        self,
+        params: Mapping[str, Any],
+        e: Float[Array, "... edges"],
+        support: Support | None = None,
+        pairs: Float[Array, "... edges features"] | None = None,
+        before: Output | None = None,
+    ) -> tuple[Float[Array, "... edges"], Any]:
+        """The logits, and what the likelihood needs beside them of the network's output."""
         support = complete_support(e.shape[-1]) if support is None else support
-        network = of_network(*(params[n] for n in of_network._fields))
+        network, readout = (those_of(part, params) for part in (self.network, self.readout))
         output = self.network(network, e, support, before)
-        readout = of_readout(*(params[n] for n in of_readout._fields))
-        return self.readout(readout, output, support, pairs)
+        logits = self.readout(readout, output, support, pairs)
+        return logits, self.likelihood.reduce(output, support)
 
     def log_likelihood(
         self, params: Mapping[str, Any], data: GraphDataset
@@ -193,10 +215,9 @@ class EdgeModel(eqx.Module):
         found = jnp.zeros(len(data))
         for stack in data.stacks():
             e, pairs = jnp.asarray(stack.e), self.pairs(stack)
-            logits = self.logits(params, e, stack.support, pairs)
-            each = self.likelihood.log_likelihood(
-                logits, jnp.asarray(stack.a), jnp.asarray(stack.known)
-            )
+            logits, more = self.logits_and_more(params, e, stack.support, pairs)
+            own = those_of(self.likelihood, params)
+            each = self.likelihood.log_likelihood(logits, *labels_of(stack), own, more)
             found = found.at[stack.places].set(each)
         return found
 
@@ -234,6 +255,17 @@ class EdgeModel(eqx.Module):
         if isinstance(weights, jax.core.Tracer):
             return (weights * each).sum()
         return (check_weights(weights, len(data)) * each).sum()
+
+
+def those_of(part: Network | Readout | Likelihood, params: Mapping[str, Any]) -> Any:
+    """The parameters of a part, as its named tuple."""
+    return part.params_type(*(params[name] for name in part.params_type._fields))
+
+
+def labels_of(stack: Stack) -> tuple[Array, Array, Array | None]:
+    """Labels, which are known, and logarithms of weights, as a likelihood takes them."""
+    log_w = None if stack.log_w is None else jnp.asarray(stack.log_w)
+    return jnp.asarray(stack.a), jnp.asarray(stack.known), log_w
 
 
 def check_weights(weights: Any, n_graphs: int) -> Float[np.ndarray, " graphs"]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -86,10 +87,36 @@ class Modes(Engine):
         data: GraphDataset,
         weights: Float[np.ndarray, " graphs"],
     ) -> Fit:
-        climb_key, *keys = split(key, 1 + self.starts)
         density = LogDensity.of(model, data, weights)
-        ends, values = climb_from_many(climb_key, density, "standard", self.starts)
-        order = _distinct(model, ends, values, density.n_network)
+        ends, values = climb_from_many(key, density, "standard", self.starts)
+        fit = self.around(key, model, ends, values, data, weights)
+        return replace(fit, figures={"log density": float(values.max()), **fit.figures})
+
+    def around(
+        self,
+        key: Key,
+        model: EdgeModel,
+        ends: Sequence[Float[np.ndarray, " numbers"]],
+        values: Float[np.ndarray, " ends"],
+        data: GraphDataset,
+        weights: Float[np.ndarray, " graphs"],
+    ) -> Fit:
+        """The mixture of what is around each end of a climb.
+
+        Parameters
+        ----------
+        key : JAX key
+        model : EdgeModel
+        ends : sequence of array
+            Where climbs ended, in the coordinates z; of the readout nothing is used.
+        values : array
+            The higher, the earlier an end is taken of two that are the same.
+        data, weights
+            What the model is fitted to.
+        """
+        n_network = sum(model.in_doubt[name] for name in model.network.params_type._fields)
+        order = _distinct(model, ends, values, n_network)
+        keys = split(key, len(order))
         modes = [_at(model, ends[k]) for k in order]
         if not applies(modes[0]):
             raise ValueError(
@@ -97,10 +124,8 @@ class Modes(Engine):
                 f"{type(model.readout).__name__} with this prior. Use NUTS."
             )
         engine = Exact(n_draws=self.n_draws // len(modes))
-        fits = [
-            engine._fit(key, mode, data, weights) for mode, key in zip(modes, keys, strict=False)
-        ]
-        own = np.array([ends[k][: density.n_network] for k in order])
+        fits = [engine._fit(k, mode, data, weights) for k, mode in zip(keys, modes, strict=True)]
+        own = np.array([ends[k][:n_network] for k in order])
         evidence = np.array([fit.log_evidence for fit in fits]) - (own**2).sum(1) / 2
         shares, hardest = self._shares(key, modes, fits, evidence, data, weights)
         names = model.parameters
@@ -118,7 +143,6 @@ class Modes(Engine):
             {name: np.concatenate([fit.params[name] for fit in fits]) for name in names},
             np.concatenate([share * fit.weights for share, fit in zip(shares, fits, strict=True)]),
             {
-                "log density": float(values.max()),
                 "modes": float(len(modes)),
                 "effective modes": float(1 / (shares @ shares)),
                 "Pareto k": max(fit.figures["Pareto k"] for fit in fits),
@@ -160,7 +184,7 @@ def _at(model: EdgeModel, z: np.ndarray) -> EdgeModel:
 
 
 def _distinct(
-    model: EdgeModel, ends: list[np.ndarray], values: np.ndarray, n_network: int
+    model: EdgeModel, ends: Sequence[np.ndarray], values: np.ndarray, n_network: int
 ) -> list[int]:
     """The places of the modes, each once, the highest first.
 

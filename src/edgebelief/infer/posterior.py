@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pandas as pd
@@ -37,8 +37,8 @@ class Fingerprint:
     def of(cls, data: GraphDataset) -> Fingerprint:
         digest = hashlib.sha256()
         for record in data:
-            for array in (record.e, record.a, record.known):
-                digest.update(np.ascontiguousarray(array).tobytes())
+            for array in (record.e, record.a, record.known, record.w):
+                digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
         counts = [record.n_signals for record in data if record.n_signals is not None]
         return cls(
             n_graphs=len(data),
@@ -53,8 +53,11 @@ class Fingerprint:
 class Continuum(Protocol):
     """A posterior known as a function, not only at draws."""
 
+    n_uniforms: ClassVar[int]
+    """How many uniform numbers make a draw."""
+
     def draws(
-        self, uniforms: Float[np.ndarray, "draws 5"]
+        self, uniforms: Float[np.ndarray, "draws n_uniforms"]
     ) -> dict[str, Float[np.ndarray, " draws"]]:
         """Map points of the unit cube to parameters, so that uniform points become draws."""
 
@@ -127,7 +130,7 @@ class Posterior:
         """
         rng = generator(as_key(key))
         if self.continuum is not None:
-            return self.continuum.draws(rng.random((n, 5)))
+            return self.continuum.draws(rng.random((n, self.continuum.n_uniforms)))
         equal = np.ptp(self.weights) < 1e-12
         places = (
             rng.permutation(self.n_draws)[:n]

@@ -89,7 +89,7 @@ def _reference(model: EdgeModel, data: GraphDataset, weights: Any) -> Any:
     if len(fields) == 1:
         place = likely_place(model, data, check_weights(weights, len(data)))
         return model.network.params_type(jnp.asarray(model.prior[fields[0]].value_at(place)))
-    names = (*fields, "delta", "b")
+    names = (*fields, "delta", "b", *model.likelihood.params_type._fields)
     prior = Prior(**{name: model.prior[name] for name in names})
     plain = EdgeModel(model.network, Affine(), prior, model.likelihood)
     found = most_plausible(plain, data, weights)

@@ -375,13 +375,17 @@ def _positive(value: float, what: str) -> float:
     return number
 
 
-# For the parameters of readouts beyond the paper's, where a prior does not say.
+# For the parameters of readouts and likelihoods beyond the paper's, where a prior does not say.
 BEYOND: dict[str, Marginal] = {
     "slack": lognormal(1.0, 2.0),
     "curves": normal(0.0, 1.0),
     # A term that moves the logit by a third, give or take: a dozen of them together move it by one
     # before labels are seen.
     "scales": half_normal(0.3),
+    # Of weights in any unit; proportional to the network's, give or take; within a factor 2 or so.
+    "level": normal(0.0, 10.0),
+    "slope": normal(1.0, 1.0),
+    "weight_sd": lognormal(0.5, 1.0),
 }
 
 _DPG: dict[str, dict[str, Marginal]] = {

@@ -33,6 +33,7 @@ from .model import EdgeModel
 from .priors import HalfNormal, Marginal
 from .scales import Grouped, Quadratic, ScaleLaw, draw_scales
 from .verdict import PARETO_K, Finding
+from .weights import WeightPosterior
 
 # Draws of the scales to find out where they may be, roughly and well; rounds before.
 ROUGH, DRAWS, WARM = 100, 600, 50
@@ -125,6 +126,8 @@ class Place:
     shrinkage: Shrinkage
     """With the typical scales."""
     mode: Mode
+    weights: WeightPosterior | None = None
+    """Of the parameters of weights, where edges have some."""
 
     @cached_property
     def quadratic(self) -> Quadratic:
@@ -140,7 +143,7 @@ class Place:
         here = replace(self.shrinkage, scales=scales)
         posterior = self.posterior._replace(sds=here.sds)
         mode = posterior.climb(here.moved(self.mode.z, self.shrinkage))
-        return Place(self.network, self.log_share, posterior, here, mode)
+        return Place(self.network, self.log_share, posterior, here, mode, self.weights)
 
 
 class Places(tuple[Place, ...]):
@@ -219,7 +222,8 @@ def weighted_draws(
         left_out = place.posterior.log_density(z) - log_q - mode.log_mass
         params = place.shrinkage.params(z)
         network = (np.tile(np.asarray(x, float), (count, *[1] * np.ndim(x))) for x in place.network)
-        return left_out + one.log_weight - np.log(used), (*network, *params)
+        more = () if place.weights is None else place.weights.draws(rng, count)
+        return left_out + one.log_weight - np.log(used), (*network, *params, *more)
 
     with ThreadPoolExecutor(n_cores()) as pool, threadpool_limits(1):
         drawn = list(pool.map(draws, found, counts, mixed, rng.spawn(len(found))))

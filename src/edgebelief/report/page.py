@@ -95,6 +95,7 @@ def page(report: Report) -> str:
         scores=list(_scores(predictions)) if data.n_labels else [],
         fitted_here=words.same_data(posterior.fingerprint, reported),
         reasons=report.reasons,
+        weights=report.weights,
         terms=list(_terms(report)),
         needed=list(words.needed(report.terms, posterior.engine)) if report.terms else [],
         n_drawn=len(block["terms"]),

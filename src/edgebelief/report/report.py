@@ -13,6 +13,7 @@ from ..belief.checks import PredictiveCheck, posterior_predictive, prior_predict
 from ..belief.explain import DRAWS, TermCurve, term_curves
 from ..belief.likeness import BeliefWarning, warn_if_unlike
 from ..belief.predict import Predictions, as_dataset, predict
+from ..belief.weights import predict_weights
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, split
 from ..infer.posterior import Posterior
@@ -69,6 +70,8 @@ class Report:
     """Of an additive readout."""
     reasons: Mapping[tuple[int, int], Reasons] = field(default_factory=dict)
     """What raised and lowered the listed edges, by graph and place among its pairs."""
+    weights: Mapping[tuple[int, int], tuple[float, float, float]] = field(default_factory=dict)
+    """Of those edges, where edges have weights: the mean, and an interval of 90 %."""
 
     @classmethod
     def of(
@@ -129,6 +132,7 @@ class Report:
         predictions = Predictions(data, tuple(predictions), predictions.log_scores)
         given = {} if settings is None else {str(k): v for k, v in settings.items()}
         of_prior, of_posterior, of_terms, of_reasons = split(key, 4)
+        is_weighted = posterior.model.likelihood.weighted
         is_additive = isinstance(posterior.model.readout, Additive)
         return cls(
             posterior=posterior,
@@ -141,6 +145,7 @@ class Report:
             cautions=cautions,
             terms=tuple(term_curves(posterior, of_terms)) if is_additive else (),
             reasons=_reasons(of_reasons, posterior, predictions, reason_draws),
+            weights=_weights(key, posterior, predictions) if is_weighted else {},
         )
 
     @property
@@ -194,6 +199,24 @@ def _reasons(
     listed = summary.firmest + summary.weakest
     n = _affordable(n, [predictions.data.n_nodes[t] for t in {pair.graph for pair in listed}])
     return reasons(key, posterior, predictions.data, listed, n)
+
+
+def _weights(
+    key: Key | int, posterior: Posterior, predictions: Predictions
+) -> Mapping[tuple[int, int], tuple[float, float, float]]:
+    summary = Summary.of(predictions)
+    listed = summary.firmest + summary.weakest
+    graphs = sorted({pair.graph for pair in listed})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BeliefWarning)  # among the cautions
+        found = predict_weights(key, posterior, predictions.data[graphs])
+    beliefs = dict(zip(graphs, found, strict=True))
+    return {
+        (pair.graph, pair.edge): tuple(
+            float(getattr(beliefs[pair.graph], name)[pair.edge]) for name in ("mean", "low", "high")
+        )  # type: ignore[misc]
+        for pair in listed
+    }
 
 
 def _affordable(n: int, n_nodes: Iterable[int]) -> int:

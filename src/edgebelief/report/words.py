@@ -30,6 +30,11 @@ MEANINGS = {
     "delta belief is all or nothing.",
     "b": "How little is believed in a pair that the network gives no weight: its probability is "
     "1/(1 + exp(b)).",
+    "level": "How large weights are: the logarithm of the weight of an edge to which the network "
+    "gives the weight 1.",
+    "slope": "How weights follow those of the network: with 1 they are proportional to them, with "
+    "0 unrelated.",
+    "weight_sd": "How far the logarithm of a weight is from what the network says of it.",
     "slack": "How fast belief falls for pairs without a weight, the further they are from having "
     "one: near zero they are all alike.",
     "alpha": "How much it matters that every node is joined to others: with a larger alpha weights "
@@ -272,7 +277,8 @@ def meaning(name: str, posterior: Posterior) -> str:
     """What a parameter does, with a number where it helps."""
     model = posterior.model
     if name not in MEANINGS:
-        inside = "network" if name in model.network.params_type._fields else "readout"
+        parts = ("network", "readout", "likelihood")
+        inside = next(part for part in parts if name in getattr(model, part).params_type._fields)
         return f"A parameter of the {inside}, {type(getattr(model, inside)).__name__}."
     text = MEANINGS[name]
     if name == "b":
@@ -309,6 +315,7 @@ def settings(
         "network": described(model.network),
         "depth": "converged" if depth is None else f"{depth} layers",
         "readout": described(model.readout),
+        "likelihood": described(model.likelihood),
         **{f"prior of {name}": described(marginal) for name, marginal in model.prior.items()},
         "engine": posterior.engine,
         **{f"engine: {name}": str(value) for name, value in posterior.settings.items()},
