@@ -200,6 +200,7 @@ def test_exact_agrees_with_drawing_the_prior(readout):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Pareto k")  # VI's, 0.7 and a little
 @pytest.mark.parametrize("engine", [NUTS(), VI()], ids=["nuts", "vi"])
 def test_exact_agrees_with_sampling(drawn, engine):
     exact = Exact().run(0, weighted_model(), drawn).summary()
