@@ -278,7 +278,7 @@ SETTINGS = [
         )
     ],
     *[((*LEARNER, "depth"), depth) for depth in (-1, 1.5, "3", 10**9, 10**18)],
-    *[((*LEARNER, "network"), value) for value in ("pds", None, 3, MAP_OF_ONE)],
+    *[((*LEARNER, "network"), value) for value in ("gru", None, 3, MAP_OF_ONE)],
     *[((*LEARNER, "metric"), value) for value in ("cosine", None, 3, [], network())],
     *[((*LEARNER, "missing"), value) for value in ("drop", None, [])],
     *[((*LEARNER, "transform"), value) for value in ("sqrt", 3, "log")],

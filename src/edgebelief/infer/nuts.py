@@ -85,7 +85,7 @@ class NUTS(Engine):
     >>> from edgebelief.infer.nuts import NUTS
     >>> from edgebelief.networks import DPG
     >>> data = GraphDataset.sample(3, RandomGeometric(0.5), 8, n_nodes=8, n_signals=30)
-    >>> NUTS().run(0, EdgeModel(DPG(depth=10)), data).n_draws
+    >>> NUTS().run(2, EdgeModel(DPG(depth=10)), data).n_draws
     4000
     """
 
