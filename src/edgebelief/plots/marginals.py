@@ -49,10 +49,12 @@ class MarginalsDisplay:
 
     @classmethod
     def of(cls, posterior: Posterior) -> MarginalsDisplay:
-        """From a posterior, of any engine that gives more than a point."""
+        """From a posterior, of any engine that gives more than a point; less what is fixed."""
         summary = posterior.summary()
         densities = {}
         for name in summary.index:
+            if posterior.model.prior[posterior.model.labels[name][0]].fixed:
+                continue
             x, density = posterior.density(name)
             of, _ = posterior.model.labels[name]
             prior = np.exp(posterior.model.prior[of].distribution.log_prob(x))
