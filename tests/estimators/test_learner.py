@@ -110,6 +110,7 @@ def test_params_round_trip_and_clone():
         "missing": "pairwise",
         "transform": "diff",
         "inference": Exact(tol=0.1),
+        "weighted": True,
         "random_state": 7,
     }
     assert set(settings) == set(SETTINGS)
@@ -170,6 +171,8 @@ CALLS = {
     "predict_proba": lambda learner, X, A: learner.predict_proba(X),
     "predict": lambda learner, X, A: learner.predict(X),
     "decide": lambda learner, X, A: learner.decide(X),
+    "predict_weights": lambda learner, X, A: learner.predict_weights(X),
+    "weight_scores": lambda learner, X, A: learner.weight_scores(X, A),
     "edge_table": lambda learner, X, A: learner.edge_table(X),
     "sample_graphs": lambda learner, X, A: learner.sample_graphs(X),
     "propagate": lambda learner, X, A: learner.propagate(X, nx.density),
@@ -617,7 +620,7 @@ def test_a_prior_by_name_as_an_object_or_as_beliefs(train):
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [
-        ({"network": "pds"}, ValueError, "network must be one of"),
+        ({"network": "gru"}, ValueError, "network must be one of"),
         ({"network": ["dpg"]}, ValueError, "network must be one of"),
         ({"network": DPG}, ValueError, "network must be one of"),
         ({"prior": "vague"}, ValueError, "no prior is called 'vague'"),
@@ -666,7 +669,6 @@ def test_auto_is_nuts_where_exact_does_not_apply(train, monkeypatch):
 
     monkeypatch.setattr(NUTS, "run", run)
     prior = Prior(alpha=lognormal(1, 1), beta=lognormal(1, 1), b=lognormal(1, 1))
-    prior = prior.replace(delta=lognormal(1, 1))
     with pytest.raises(InterruptedError):
         learner_of(network=PDS(2), prior=prior).fit(*train)
     assert asked[0][1] == PDS(2)

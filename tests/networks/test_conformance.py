@@ -47,7 +47,7 @@ NETWORKS = {
 }
 
 # Variants that take long to compile.
-SLOW = ("DPG, one layer", "one head of two")
+SLOW = ("DPG, one layer", "PDS, converged", "head", "one head of two")
 
 
 @pytest.fixture(

@@ -612,6 +612,7 @@ class GraphLearner(BaseEstimator):
         self, X: Any, covariates: Any = None, level: float = 0.9
     ) -> tuple[Graphs, Predictions, WeightPredictions | None]:
         """Belief in edges, and in their weights where they have some."""
+        check_is_fitted(self)
         if not self.model_.likelihood.weighted:
             return *self._predicted(X, covariates=covariates), None
         graphs, weights = self._weighed(X, covariates=covariates, level=level)

@@ -24,7 +24,7 @@ class Shift(Readout):
     >>> from edgebelief.readouts import Shift, ShiftParams
     >>> output = PDS()(PDSParams(alpha=50.0, beta=0.5), jnp.array([1.0, 9.0, 9.0]))
     >>> Shift()(ShiftParams(b=2.0), output, Complete(3)).round(1)
-    Array([ 6.9, -1. , -1. ], dtype=float32)
+    Array([ 6.1, -0.3, -0.3], dtype=float32)
     """
 
     params_type = ShiftParams
