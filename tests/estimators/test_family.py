@@ -91,6 +91,7 @@ def test_what_is_fixed_is_saved(data, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("network", ["pds", "mimo", "mimo-e"])
 def test_the_whole_walk_in_a_shell(network, tmp_path, capsys):
     data, model = str(tmp_path / "data.npz"), str(tmp_path / "model.eb")

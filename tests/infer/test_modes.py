@@ -93,6 +93,7 @@ def test_a_stochastic_readout_is_the_posterior_of_the_readout(data):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_stochastic_readout_agrees_with_nuts(readout, still, data):
     chains = NUTS(n_warmup=300, n_draws=1000).run(0, still, data)
     assert np.ptp(chains.params["theta"], axis=0).max() == 0
@@ -131,6 +132,7 @@ def test_modes_that_differ_in_numbering_are_one(model):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_an_ensemble_finds_distinct_channels_and_predicts(model, data):
     found = Modes(starts=2, n_draws=200).run(0, model, data[:9])
     assert found.verdict.figures["modes"] >= 1
@@ -142,6 +144,7 @@ def test_an_ensemble_finds_distinct_channels_and_predicts(model, data):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_head_trains_its_base_and_then_itself(data):
     network = StochasticHead(MIMO(channels=2, depth=5), heads=1, depth=3)
     found = NUTS(n_warmup=50, n_draws=50, n_chains=2, target_accept=0.8).run(

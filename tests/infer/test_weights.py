@@ -181,6 +181,7 @@ def by_prior(model, data, n):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:prior dominates", "ignore:Pareto k")
 @pytest.mark.parametrize("readout", [Affine(), TwoSlope()], ids=["affine", "two slopes"])
 def test_exact_agrees_with_drawing_the_prior(readout):
@@ -200,6 +201,7 @@ def test_exact_agrees_with_drawing_the_prior(readout):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Pareto k")  # VI's, 0.7 and a little
 @pytest.mark.parametrize("engine", [NUTS(), VI()], ids=["nuts", "vi"])
 def test_exact_agrees_with_sampling(drawn, engine):
@@ -210,6 +212,7 @@ def test_exact_agrees_with_sampling(drawn, engine):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_map_finds_what_the_data_were_drawn_from(drawn):
     found = MAP(starts=1).run(0, weighted_model(), drawn)
     values = {name: value[0] for name, value in found.params.items()}

@@ -41,6 +41,8 @@ SCREEN_GRAPHS, SCREEN_STEPS = 4, 25
 FARTHEST = 40.0
 # Where no curvature is known: the spread of a posterior, in standard deviations of the prior.
 TYPICAL_SD = 0.05
+# Of a climb; of a network with many parameters, whose surface has a kink every few steps.
+ROUNDS, MANY_ROUNDS = 200, 1200
 # Steps that a climb remembers: of a dozen parameters and many kinks, more than usual help.
 MEMORY = 40
 # Maximum likelihood: a curvature below this says that the parameter could move by thirty standard
@@ -162,7 +164,8 @@ def climb_from_many(
     def climbed(z: np.ndarray) -> tuple[np.ndarray, float]:
         with jax.enable_x64(True):  # which other threads do not know
             objective = _objective(density, measure)
-            end = _climb(objective, z)
+            rounds = ROUNDS if density.model.network.forward else MANY_ROUNDS
+            end = _climb(objective, z, rounds=rounds)
             return end, objective(end)[0]
 
     with ThreadPoolExecutor(n_cores()) as pool:
@@ -285,7 +288,9 @@ def _added(density: LogDensity, z: Array, measure: Measure) -> Array:
     return total
 
 
-def _climb(objective: Objective, z: np.ndarray, tolerance: float = 1e-9) -> np.ndarray:
+def _climb(
+    objective: Objective, z: np.ndarray, tolerance: float = 1e-9, rounds: int = ROUNDS
+) -> np.ndarray:
     """L-BFGS until the value changes by less than `tolerance` of itself."""
 
     def minus(z: np.ndarray) -> tuple[float, np.ndarray]:
@@ -299,8 +304,7 @@ def _climb(objective: Objective, z: np.ndarray, tolerance: float = 1e-9) -> np.n
         method="L-BFGS-B",
         bounds=[(-FARTHEST, FARTHEST)] * z.size,
         options={
-            "maxiter": 200 + 50 * z.size,
-            "maxfun": 400 + 100 * z.size,
+            "maxiter": rounds,
             "maxcor": MEMORY,
             "ftol": tolerance,
             "gtol": 1e-7,
@@ -327,7 +331,7 @@ def _climb_again(objective: Objective, z: np.ndarray) -> Peak:
     What is left is told by what it gained: half the square of a step is what a step gains.
     """
     before = objective(z)[0]
-    z = _climb(objective, z, tolerance=1e-11)
+    z = _climb(objective, z, tolerance=1e-11, rounds=MANY_ROUNDS)
     value, _ = objective(z)
     typical = np.eye(z.size) / TYPICAL_SD**2
     return Peak(z, value, typical, np.zeros(z.size), np.inf, float(np.sqrt(2 * (value - before))))
