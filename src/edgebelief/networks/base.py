@@ -79,9 +79,9 @@ class Network(eqx.Module):
     ) -> Output:
         """What there is to know in what leaves the last layer."""
 
-    @abc.abstractmethod
     def converged(self, params: Any, e: Float[Array, " edges"], support: Support) -> Output:
-        """What `read` tends to as depth grows."""
+        """What `read` tends to as depth grows; networks without a limit refuse ``depth=None``."""
+        raise TypeError(f"{type(self).__name__} has no converged form.")
 
     @property
     def sizes(self) -> dict[str, int]:

@@ -134,6 +134,3 @@ class StochasticHead(Network):
         a = relu(z) if self.depth else base.a[:k]
         head = Output(a, carry.lam, z if self.depth else base.z[:k])
         return jax.tree.map(lambda x, y: jnp.concatenate([x, y[k:]]), head, base)
-
-    def converged(self, params, e, support):
-        raise NotImplementedError("a head has no converged form.")

@@ -96,9 +96,6 @@ class MIMO(Network):
         a, z = jax.vmap(channel)(self.matrix(params))
         return Output(a if self.depth else jnp.full_like(a, self.a0), carry.lam, z)
 
-    def converged(self, params, e, support):
-        raise NotImplementedError("MIMO has no converged form.")
-
     def matrix(self, params: MIMOParams) -> Float[Array, "channels channels"]:
         """Theta as a matrix."""
         return jnp.asarray(params.theta).reshape(self.channels, self.channels)

@@ -77,6 +77,6 @@ class Readout(eqx.Module):
     def parts(self, params: Any, reduced: Any) -> dict[str, Float[Array, "... edges"]]:
         """What the logits are the sum of, by name."""
 
-    @abc.abstractmethod
     def columns(self, reduced: Any) -> Float[Array, "... edges columns"]:
-        """What the logits are linear in, with a coefficient for each."""
+        """What the logits are linear in, with a coefficient for each, if they are (`linear`)."""
+        raise TypeError(f"{type(self).__name__} has no coefficient for each column.")

@@ -36,8 +36,5 @@ class Shift(Readout):
     def logits(self, params, reduced):
         return reduced - params.b
 
-    def columns(self, reduced):
-        raise NotImplementedError("the weight has no coefficient here.")
-
     def parts(self, params, reduced):
         return {"weight": reduced, "baseline": -params.b * jnp.ones_like(reduced)}
