@@ -357,8 +357,10 @@ class _Slices:
         with jax.enable_x64(True):
             network = tuple(jnp.asarray(x, jnp.float64) for x in params)
             for given, a, weights, log_w, support in self._stacks:
+                # Not the model: another prior is no reason to compile again.
+                parts = model.network, model.readout, model.likelihood
                 columns, output, more = jax.tree.map(
-                    np.asarray, _columns(model, network, given, support)
+                    np.asarray, _columns(parts, network, given, support)
                 )
                 dead &= bool(is_dead(output).all())
                 alike &= bool(is_alike(output).all())
@@ -437,13 +439,13 @@ def _precise(e: np.ndarray, pairs: np.ndarray | None) -> tuple[Array, Array | No
 
 @eqx.filter_jit
 def _columns(
-    model: EdgeModel, params: tuple[Array, ...], given: Any, support: Any
+    parts: tuple[Any, Any, Any], params: tuple[Array, ...], given: Any, support: Any
 ) -> tuple[Array, Array, Any]:
     """What the logits are linear in, the network's weights, and what the likelihood needs."""
-    e, pairs = given
-    output = model.network(model.network.params_type(*params), e, support)
-    columns = model.readout.columns(model.readout.reduce(output, support, pairs))
-    return columns, output.a, model.likelihood.reduce(output, support)
+    (network, readout, likelihood), (e, pairs) = parts, given
+    output = network(network.params_type(*params), e, support)
+    columns = readout.columns(readout.reduce(output, support, pairs))
+    return columns, output.a, likelihood.reduce(output, support)
 
 
 def _in_doubt(model: EdgeModel) -> list[str]:

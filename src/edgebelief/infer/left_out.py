@@ -64,23 +64,28 @@ def _fits(
     found = np.zeros((len(next(iter(draws.values()))), len(data)))
     for stack in data.stacks():
         given = jnp.asarray(stack.e), labels_of(stack), model.pairs(stack)
-        found[:, stack.places] = _after_network(model, network, others, given, stack.support)
+        # Not the model: another prior is no reason to compile again.
+        parts = model.network, model.readout, model.likelihood
+        found[:, stack.places] = _after_network(parts, network, others, given, stack.support)
     return found
 
 
 @eqx.filter_jit
 def _after_network(
-    model: EdgeModel, network: Any, draws: dict[str, Array], given: Any, support: Support
+    parts: tuple[Any, Any, Any],
+    params: Any,
+    draws: dict[str, Array],
+    given: Any,
+    support: Support,
 ) -> Float[Array, "draws graphs"]:
-    e, (a, known, log_w), pairs = given
-    output = model.network(network, e, support)
-    reduced = model.readout.reduce(output, support, pairs)
-    more = model.likelihood.reduce(output, support)
+    (network, readout, likelihood), (e, (a, known, log_w), pairs) = parts, given
+    output = network(params, e, support)
+    reduced, more = readout.reduce(output, support, pairs), likelihood.reduce(output, support)
 
-    def one(params: dict[str, Array]) -> Array:
-        logits = model.readout.logits(those_of(model.readout, params), reduced)
-        own = those_of(model.likelihood, params)
-        return model.likelihood.log_likelihood(logits, a, known, log_w, own, more)
+    def one(drawn: dict[str, Array]) -> Array:
+        logits = readout.logits(those_of(readout, drawn), reduced)
+        own = those_of(likelihood, drawn)
+        return likelihood.log_likelihood(logits, a, known, log_w, own, more)
 
     return jax.lax.map(one, draws)
 
