@@ -13,9 +13,11 @@ def default_engine(model: EdgeModel) -> Engine:
     Examples
     --------
     >>> from edgebelief.infer import EdgeModel, default_engine
-    >>> from edgebelief.networks import MIMO
-    >>> type(default_engine(EdgeModel())).__name__, type(default_engine(EdgeModel(MIMO()))).__name__
-    ('Exact', 'Modes')
+    >>> from edgebelief.networks import DPG, MIMO, PDS
+    >>> from edgebelief.readouts import Additive
+    >>> models = EdgeModel(DPG()), EdgeModel(DPG(), Additive()), EdgeModel(MIMO()), EdgeModel(PDS())
+    >>> [type(default_engine(model)).__name__ for model in models]
+    ['Exact', 'Exact', 'Modes', 'NUTS']
     """
     if applies(model):
         return Exact()

@@ -13,35 +13,28 @@ the evidence is the product of the two.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
-from threadpoolctl import threadpool_limits
+from jaxtyping import Float
 
-from ..cores import n_cores
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, generator
 from ..readouts import Affine
 from .conditional import Sketch
-from .cubature import integrate, sketch
 from .engine import Engine, Fit
 from .family import Family, Interpolant, Node
-from .flatness import Flatness, is_alike, is_dead
+from .flatness import Flatness
 from .likelihoods import BernoulliEdges, WeightedEdges, WeightParams
-from .logistic import FEW, Labels, LogisticPosterior
-from .model import EdgeModel
-from .priors import Marginal, Prior
-from .shrinkage import ROUGH, SHARE, Place, Places, Shrinkage, weighted_draws
+from .model import DoesNotApply, EdgeModel
+from .priors import Prior
+from .shrinkage import SHARE, Place, Places, Shrinkage, weighted_draws
+from .slices import Slices, network_in_doubt
 from .verdict import Finding
-from .weights import WeightedFamily, WeightPosterior, WeightPrior
+from .weights import WeightedFamily, WeightPrior
 
 # The scan reaches so far in prior standard deviations: for mass, and for second moments of a
 # lognormal, which lie 2 log_sd further out.
@@ -58,9 +51,9 @@ NEAR = 12.0
 # No interval holds more than this share at the end, so that the nodes are a rule for predictions.
 LARGEST_SHARE = 0.15
 MOST_NODES = 400
-# Of many coefficients: a node so far below the best is not looked at with all labels, and the
-# marginal of theta need not be known better than the normal approximation is good.
-FAR, LOOSE = 100.0, 0.2
+# Of many coefficients the marginal of theta need not be known better than the normal approximation
+# is good.
+LOOSE = 0.2
 
 
 @dataclass(frozen=True)
@@ -110,12 +103,12 @@ class Exact(Engine):
         weights: Float[np.ndarray, " graphs"],
     ) -> Fit:
         _check_model(model)
-        if not _in_doubt(model):
+        if not network_in_doubt(model):
             return self._fit_point(key, model, data, weights)
         if sum(model.sizes.get(name, 1) for name in model.readout.params_type._fields) > 2:
             return self._fit_many(key, model, data, weights)
         marginals = tuple(model.prior[name] for name in model.readout.params_type._fields)
-        with _Slices(model, data, weights, marginals) as slices:
+        with Slices(model, data, weights, marginals) as slices:
             interpolant, error = self._explore(slices)
         names = model.of_logits
         family = Family.of(names, tuple(model.prior[name] for name in names), interpolant)
@@ -146,7 +139,7 @@ class Exact(Engine):
         """
         shrinkage = Shrinkage.of(model)
         learn_key, draw_key = jax.random.split(key)
-        with _Slices(model, data, weights, shrinkage.own, shrinkage.sds) as slices:
+        with Slices(model, data, weights, shrinkage.own, shrinkage.sds) as slices:
             if shrinkage.n_scales:  # roughly, where the paper's readout is best
                 at = likely_place(model, data, weights)
                 shrinkage = slices.learn(shrinkage, generator(learn_key), at)
@@ -170,7 +163,7 @@ class Exact(Engine):
             if share > SHARE
         )
         fit = weighted_draws(draw_key, model, places, self.n_draws)
-        name = _in_doubt(model)[0]
+        name = network_in_doubt(model)[0]
         figures = {"quadrature error": error, f"{name} nodes": float(len(nodes))}
         findings = list(fit.findings)
         if error > LOOSE:
@@ -197,7 +190,7 @@ class Exact(Engine):
         """Nothing of the network is in doubt: one regression."""
         shrinkage = Shrinkage.of(model)
         learn_key, draw_key = jax.random.split(key)
-        with _Slices(model, data, weights, shrinkage.own, shrinkage.sds) as slices:
+        with Slices(model, data, weights, shrinkage.own, shrinkage.sds) as slices:
             if shrinkage.n_scales:
                 shrinkage = slices.learn(shrinkage, generator(learn_key), 0.0)
             (node,) = slices.nodes([0.0], [], rough=True)
@@ -211,7 +204,7 @@ class Exact(Engine):
         )
         return weighted_draws(draw_key, model, Places([place]), self.n_draws)
 
-    def _explore(self, slices: _Slices) -> tuple[Interpolant, float]:
+    def _explore(self, slices: Slices) -> tuple[Interpolant, float]:
         """Nodes where they matter, and the error that is left.
 
         First with sketches of the inner integrals and a loose tolerance, to find the places.
@@ -231,7 +224,7 @@ class Exact(Engine):
 
     def _refine(
         self,
-        slices: _Slices,
+        slices: Slices,
         nodes: list[Node],
         surprises: _Surprises,
         tol: float,
@@ -267,7 +260,7 @@ def likely_place(model: EdgeModel, data: GraphDataset, weights: np.ndarray) -> f
     names = (*model.network.params_type._fields, "delta", "b")
     plain = EdgeModel(model.network, Affine(), Prior(**{n: model.prior[n] for n in names}))
     marginals = plain.prior["delta"], plain.prior["b"]
-    with _Slices(plain, data, weights, marginals) as slices:
+    with Slices(plain, data, weights, marginals) as slices:
         nodes = Exact(tol=0.05)._refine(slices, _scan(slices), _Surprises(), tol=0.5, rough=True)
     return _best(nodes).z
 
@@ -291,210 +284,48 @@ class _Surprises:
         return now.importance() * surprise / 4
 
 
-class _Slices:
-    """The posterior at chosen values of theta, on all cores."""
-
-    def __init__(
-        self,
-        model: EdgeModel,
-        data: GraphDataset,
-        weights: np.ndarray,
-        marginals: tuple[Marginal, ...],
-        sds: Float[np.ndarray, " others"] = np.zeros(0),
-    ):
-        self.model, self.marginals, self.sds = model, marginals, sds
-        own = model.network.params_type._fields
-        self._moving = _in_doubt(model)
-        self._still = {n: model.prior[n].median for n in own if n not in self._moving}
-        self.weighted = model.likelihood.weighted
-        self.marginal = model.prior[self._moving[0] if self._moving else own[0]]
-        with jax.enable_x64(True):
-            self._stacks = [
-                (
-                    _precise(stack.e, model.readout.pairs(stack)),
-                    stack.a.reshape(-1),
-                    (stack.known * weights[stack.places, None]).reshape(-1),
-                    None if stack.log_w is None else stack.log_w.reshape(-1),
-                    stack.support,
-                )
-                for stack in data.stacks()
-            ]
-        self.posteriors: dict[float, LogisticPosterior] = {}
-        self._best = -np.inf
-
-    def __enter__(self) -> _Slices:
-        self._pool = ThreadPoolExecutor(n_cores())
-        # A thread per node, and none within: they would wait for each other.
-        self._calm = threadpool_limits(1)
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self._calm.restore_original_limits()
-        self._pool.shutdown()
-
-    def nodes(self, z: Any, known: list[Node], rough: bool) -> list[Node]:
-        """New nodes at `z`, each started from the nearest known one; sketches if `rough`."""
-        starts = [
-            min(known, key=lambda node: abs(node.z - at)).conditional.mode if known else None
-            for at in z
-        ]
-        return list(self._pool.map(self._node, z, starts, [rough] * len(z)))
-
-    def integrated(self, nodes: list[Node], places: list[int]) -> list[Node]:
-        """The same nodes, those at `places` no longer sketches."""
-
-        def again(k: int) -> Node:
-            found = integrate(self.posteriors.pop(nodes[k].z), nodes[k].conditional.mode)
-            return replace(nodes[k], conditional=found)
-
-        better = dict(zip(places, self._pool.map(again, places), strict=True))
-        return [better.get(k, node) for k, node in enumerate(nodes)]
-
-    def at(self, z: float) -> _Slice:
-        """The labels as rows of the readout's columns, and what else there is to know."""
-        model, labels, dead, alike = self.model, [], True, True
-        params, edges = self.network_at(z), []
-        with jax.enable_x64(True):
-            network = tuple(jnp.asarray(x, jnp.float64) for x in params)
-            for given, a, weights, log_w, support in self._stacks:
-                # Not the model: another prior is no reason to compile again.
-                parts = model.network, model.readout, model.likelihood
-                columns, output, more = jax.tree.map(
-                    np.asarray, _columns(parts, network, given, support)
-                )
-                dead &= bool(is_dead(output).all())
-                alike &= bool(is_alike(output).all())
-                columns = columns.reshape(-1, len(self.marginals) + len(self.sds))
-                if not np.isfinite(columns).all():
-                    raise FloatingPointError(
-                        f"the network's output is not finite at "
-                        f"{model.network.params_type(*params)}."
-                    )
-                labels.append(Labels.collapse(columns, a, weights))
-                if self.weighted and log_w is not None:
-                    there = ~np.isnan(log_w) & (weights > 0)
-                    edges.append((more.reshape(-1)[there], log_w[there], weights[there]))
-        return _Slice(Labels.join(labels).compress(), dead, alike, self._weights(edges))
-
-    def _weights(self, edges: Sequence[tuple[np.ndarray, ...]]) -> WeightPosterior | None:
-        if not self.weighted:
-            return None
-        columns = (np.concatenate(column) for column in zip(*edges, strict=True))
-        return WeightPosterior.of(WeightPrior.of(self.model), *columns)
-
-    def network_at(self, z: float) -> tuple[Any, ...]:
-        """The network's parameters: the one in doubt at `z`, the others where they are fixed."""
-        moving = {name: float(self.marginal.value_at(z)) for name in self._moving}
-        everything = {**self._still, **moving}
-        return tuple(everything[name] for name in self.model.network.params_type._fields)
-
-    def _node(self, z: float, start: np.ndarray | None, rough: bool) -> Node:
-        labels, dead, alike, weights = self.at(z)
-        posterior = LogisticPosterior(labels, self.marginals, self.sds)
-        if posterior.n_params > FEW:
-            self.posteriors[z] = posterior
-            return Node(z, self._sketch(posterior, start, weights), dead, alike, weights)
-        if rough or start is None:
-            self.posteriors[z] = posterior
-            return Node(z, sketch(posterior, start), dead, alike, weights)
-        return Node(z, integrate(posterior, start), dead, alike, weights)
-
-    def learn(self, shrinkage: Shrinkage, rng: np.random.Generator, z: float) -> Shrinkage:
-        """Learn scales at `z`, and use them from now on."""
-        posterior = LogisticPosterior(self.at(z).labels, self.marginals, self.sds)
-        mode = posterior.climb(posterior.starts()[0])
-        place = Place(self.network_at(z), 0.0, posterior, shrinkage, mode)
-        found = replace(shrinkage, scales=Places([place]).law(rng, ROUGH).typical)
-        self.sds = found.sds
-        return found
-
-    def _sketch(
-        self,
-        posterior: LogisticPosterior,
-        start: np.ndarray | None,
-        weights: WeightPosterior | None,
-    ) -> Sketch:
-        """Of many coefficients: from a sample of the labels where it cannot matter."""
-        simple, beside = posterior.simplified(), 0.0 if weights is None else weights.log_evidence
-        near = simple.climb(simple.starts()[0] if start is None else start)
-        if near.log_mass + beside < self._best - FAR:
-            return Sketch(simple, near)
-        mode = posterior.climb(near.z)
-        self._best = max(self._best, mode.log_mass + beside)
-        return Sketch(posterior, mode)
-
-
-class _Slice(NamedTuple):
-    """What is known at one value of theta."""
-
-    labels: Labels
-    dead: bool
-    alike: bool
-    weights: WeightPosterior | None
-
-
-def _precise(e: np.ndarray, pairs: np.ndarray | None) -> tuple[Array, Array | None]:
-    return jnp.asarray(e, jnp.float64), None if pairs is None else jnp.asarray(pairs, jnp.float64)
-
-
-@eqx.filter_jit
-def _columns(
-    parts: tuple[Any, Any, Any], params: tuple[Array, ...], given: Any, support: Any
-) -> tuple[Array, Array, Any]:
-    """What the logits are linear in, the network's weights, and what the likelihood needs."""
-    (network, readout, likelihood), (e, pairs) = parts, given
-    output = network(network.params_type(*params), e, support)
-    columns = readout.columns(readout.reduce(output, support, pairs))
-    return columns, output.a, likelihood.reduce(output, support)
-
-
-def _in_doubt(model: EdgeModel) -> list[str]:
-    """The network's parameters that are not fixed."""
-    return [name for name in model.network.params_type._fields if model.in_doubt[name]]
-
-
 def applies(model: EdgeModel) -> bool:
     """Whether `Exact` can fit this model."""
     try:
         _check_model(model)
-    except ValueError:
+    except DoesNotApply:
         return False
     return True
 
 
 def _check_model(model: EdgeModel) -> None:
-    network = _in_doubt(model)
-    n_numbers = sum(model.in_doubt[name] for name in network)
+    network = network_in_doubt(model)
+    n_numbers = sum(model.network.sizes.get(name, 1) for name in network)
     if n_numbers > 1:
-        raise ValueError(
+        raise DoesNotApply(
             f"Exact adds up over one network parameter; this network has {n_numbers} in doubt "
             f"({', '.join(network)}). Use NUTS, or fix the others."
         )
     readout = type(model.readout).__name__
     if not model.readout.linear:
-        raise ValueError(
+        raise DoesNotApply(
             f"Exact needs a readout with a coefficient for each column; {readout} has "
             f"none for the weight. Use NUTS."
         )
     if any(model.prior[name].fixed for name in model.readout.params_type._fields):
-        raise ValueError(
+        raise DoesNotApply(
             f"Exact adds up over all parameters of {readout}; some are fixed. Use NUTS."
         )
     if not isinstance(model.likelihood, BernoulliEdges | WeightedEdges):
-        raise ValueError(
+        raise DoesNotApply(
             f"Exact knows Bernoulli edges, with or without weights; the likelihood is "
             f"{type(model.likelihood).__name__}. Use NUTS."
         )
     if model.likelihood.weighted:
         WeightPrior.of(model)
     if network and not model.prior[network[0]].positive:
-        raise ValueError(
+        raise DoesNotApply(
             f"{network[0]} must be positive, so its prior must be lognormal or loguniform; it is "
             f"{model.prior[network[0]]}."
         )
 
 
-def _scan(slices: _Slices) -> list[Node]:
+def _scan(slices: Slices) -> list[Node]:
     """Nodes over the whole prior."""
     marginal = slices.marginal
     further = getattr(marginal, "log_sd", 0.0)

@@ -26,7 +26,7 @@ from scipy.stats import qmc
 
 from .family import QUANTILES, QUASI, Family, Interpolant, density_of
 from .likelihoods import WeightParams
-from .model import EdgeModel
+from .model import DoesNotApply, EdgeModel
 from .priors import Fixed, Marginal, Normal
 
 # s is looked for so far in its prior, and added up at so many points where its density is not below
@@ -53,13 +53,13 @@ class WeightPrior(NamedTuple):
         prior = cls(*(model.prior[name] for name in cls._fields))
         for name in ("level", "slope"):
             if not isinstance(getattr(prior, name), Normal | Fixed):
-                raise ValueError(
+                raise DoesNotApply(
                     f"Exact needs a normal prior of {name}, or a fixed value; it is "
                     f"{getattr(prior, name)}. Use NUTS."
                 )
         sd = prior.weight_sd
         if not (sd.positive or (sd.fixed and np.all(np.asarray(sd.median) > 0))):
-            raise ValueError(f"weight_sd must be positive; its prior is {sd}.")
+            raise DoesNotApply(f"weight_sd must be positive; its prior is {sd}.")
         return prior
 
     @property
