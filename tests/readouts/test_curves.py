@@ -93,3 +93,11 @@ def test_a_constant_feature_gets_none():
 
 def test_few_places_of_knots_are_enough():
     assert len(curve_of(np.repeat(np.arange(4.0), 50)).knots) <= KNOTS
+
+
+def test_knots_that_rounding_tells_apart_are_one(rng):
+    """Values equal but for their last digits make no polynomial that float32 cannot hold."""
+    x = np.concatenate([1 + 1e-14 * rng.random(1000), 1 + rng.random(600)])
+    curve = curve_of(x)
+    assert np.isfinite(np.asarray(curve.pieces, np.float32)).all()
+    assert np.isfinite(np.asarray(curve.columns(jnp.asarray(x, jnp.float32)))).all()

@@ -27,9 +27,7 @@ from .verdict import EBFMI, EFFECTIVE_DRAWS, RHAT, Finding
 
 ChainMethod = Literal["parallel", "vectorized"]
 
-# NumPyro's: 1023 steps a draw. A well-scaled problem needs 3 to 7.
-MAX_TREE_DEPTH = 10
-# A draw that stops at that depth is only slow; one in a hundred says that the scale is wrong.
+# A draw that stops at the greatest depth is only slow; one in a hundred says the scale is wrong.
 AT_MAX_DEPTH = 0.01
 # Acceptance that is aimed at: most effective draws a gradient (on the paper's data 2.6 times those
 # of 0.8); and, if that leaves a finding, care, with time to learn the mass matrix.
@@ -77,6 +75,9 @@ class NUTS(Engine):
         (give it 500). It finds nothing if the prior is flat there; "map" does.
     progress : bool, optional
         A progress bar; by default when stderr is a terminal.
+    max_tree_depth : int
+        A draw takes at most 2 to this power steps; a well-scaled problem needs 3 to 7 of them.
+        Draws that stop there are counted, and reported if there are many.
 
     Examples
     --------
@@ -96,6 +97,7 @@ class NUTS(Engine):
     chain_method: ChainMethod | None = None
     init: Start = "map"
     progress: bool | None = None
+    max_tree_depth: int = 10
 
     def __post_init__(self) -> None:
         if self.init not in ("map", "prior"):
@@ -109,6 +111,8 @@ class NUTS(Engine):
                 f"n_warmup must be at least 0, n_draws 4 and n_chains 1; got {self.n_warmup}, "
                 f"{self.n_draws} and {self.n_chains}."
             )
+        if self.max_tree_depth < 1:
+            raise ValueError(f"max_tree_depth must be at least 1; got {self.max_tree_depth}.")
 
     def _fit(
         self,
@@ -122,8 +126,8 @@ class NUTS(Engine):
         batches = batches_of(self.n_chains, self.chain_method)
         for engine in self._attempts():
             z, stats = engine._sample(key, density, frame, batches)
-            figures = _figures(model, z, stats)
-            findings = _findings(figures, self.n_draws)
+            figures = _figures(z, stats, self.max_tree_depth)
+            findings = _findings(figures, self)
             if not findings:
                 break
         params = values_of(model, z.reshape(-1, z.shape[-1]))
@@ -237,7 +241,7 @@ def _kernel(engine: NUTS, density: LogDensity, frame: Frame, w: Array, key: Arra
         adapt_mass_matrix=learns,
         dense_mass=learns,
         target_accept_prob=engine.target_accept,
-        max_tree_depth=MAX_TREE_DEPTH,
+        max_tree_depth=engine.max_tree_depth,
         rng_key=key,
     )
     return state, advance
@@ -278,7 +282,7 @@ def _each(function: Any, chains: Any, vectorized: bool) -> Any:
 
 
 def _figures(
-    model: EdgeModel, z: Float[np.ndarray, "chains draws parameters"], stats: Mapping[str, Any]
+    z: Float[np.ndarray, "chains draws parameters"], stats: Mapping[str, Any], deepest: int
 ) -> dict[str, float]:
     """The worst over parameters (and over chains)."""
     from arviz_stats.base import array_stats  # slow to import
@@ -292,12 +296,12 @@ def _figures(
         ),
         "divergences": float(stats["diverging"].sum()),
         "E-BFMI": float(np.min(array_stats.bfmi(stats["energy"]))),
-        "draws at max tree depth": float((stats["tree_depth"] >= MAX_TREE_DEPTH).mean()),
+        "draws at max tree depth": float((stats["tree_depth"] >= deepest).mean()),
         "steps a draw": float(stats["n_steps"].mean()),
     }
 
 
-def _findings(figures: Mapping[str, float], n_draws: int) -> list[Finding]:
+def _findings(figures: Mapping[str, float], engine: NUTS) -> list[Finding]:
     """Figures beyond their thresholds; a figure that is NaN is beyond."""
     effective = min(figures["effective draws (bulk)"], figures["effective draws (tail)"])
     checks = [
@@ -313,7 +317,7 @@ def _findings(figures: Mapping[str, float], n_draws: int) -> list[Finding]:
             "effective draws",
             effective,
             f"the draws are worth {effective:.0f} independent ones, fewer than {EFFECTIVE_DRAWS}: "
-            f"means and quantiles are rough. Raise n_draws (now {n_draws} a chain).",
+            f"means and quantiles are rough. Raise n_draws (now {engine.n_draws} a chain).",
         ),
         (
             figures["divergences"] == 0,
@@ -333,8 +337,9 @@ def _findings(figures: Mapping[str, float], n_draws: int) -> list[Finding]:
             figures["draws at max tree depth"] <= AT_MAX_DEPTH,
             "tree depth",
             figures["draws at max tree depth"],
-            f"{figures['draws at max tree depth']:.0%} of draws stopped at 2^{MAX_TREE_DEPTH} "
-            f"steps: the scale of the problem is not known. Run a longer warm-up (n_warmup).",
+            f"{figures['draws at max tree depth']:.0%} of draws stopped at "
+            f"2^{engine.max_tree_depth} steps: the scale of the problem is not known. Run a longer "
+            f"warm-up (n_warmup).",
         ),
     ]
     return [Finding(name, value, message) for passed, name, value, message in checks if not passed]

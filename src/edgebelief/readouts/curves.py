@@ -20,8 +20,9 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.interpolate import BSpline
 
-# Places of knots, from the lowest to the highest value seen, at equal shares of the pairs.
-KNOTS = 6
+# Places of knots, from the lowest to the highest value seen, at equal shares of the pairs; but none
+# nearer than this share of the range: polynomials between them would be steeper than float32 holds.
+KNOTS, NEAR = 6, 1e-3
 
 
 class Curve(eqx.Module):
@@ -125,7 +126,7 @@ def curve_of(x: Float[np.ndarray, " pairs"]) -> Curve | None:
     centre, spread = float(x.mean()), float(x.std())
     if not spread > 1e-12 * max(abs(centre), 1e-300):
         return None
-    ends = np.unique(np.quantile(x, np.linspace(0, 1, KNOTS)))
+    ends = _apart(np.quantile(x, np.linspace(0, 1, KNOTS)))
     if len(np.unique(x)) <= 3 or len(ends) < 3:
         ends = np.array([x.min(), x.max()])
         return Curve(centre, spread, ends, np.zeros((4, 1, 0)), np.ones((1, 1)))
@@ -153,3 +154,12 @@ def curve_of(x: Float[np.ndarray, " pairs"]) -> Curve | None:
     pieces[2] -= rate
     pieces[3] -= straight[0] + rate * (starts[:, None] - centre)
     return Curve(centre, spread, ends, pieces / size, both.T @ both / len(x))
+
+
+def _apart(knots: Float[np.ndarray, " knots"]) -> Float[np.ndarray, " fewer"]:
+    """In order, the first and the last, and those between that are not near their neighbours."""
+    least, kept = NEAR * (knots[-1] - knots[0]), [knots[0]]
+    for knot in knots[1:-1]:
+        if knot - kept[-1] > least and knots[-1] - knot > least:
+            kept.append(knot)
+    return np.array([*kept, knots[-1]])
