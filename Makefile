@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all lint format bench docs clean
+.PHONY: demo test test-all lint format bench reproduce docs clean
 .DEFAULT_GOAL := test
 
 # One environment for everything, made anew when the dependencies change.
@@ -37,9 +37,16 @@ bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/inference.py
 
+# Every table and figure of the paper; DATA=FOLDER for those that need the authors' data.
+reproduce: $(VENV)/.ready
+	$(BIN)/edgebelief reproduce --out reproduction $(if $(DATA),--data $(DATA))
+	mkdir -p docs/images/reproduction
+	cp reproduction/reproduction.md docs/
+	cp reproduction/images/reproduction/*.png docs/images/reproduction/
+
 docs: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --editable ".[docs]"
 	$(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) site demo-output .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(VENV) site demo-output reproduction .pytest_cache .ruff_cache .mypy_cache

@@ -22,7 +22,7 @@ from edgebelief.data import load_dataset, read_signals, read_table
 from .tables import NAMES, square, table
 
 COMMANDS = ["simulate", "learn", "elicit", "fit", "predict", "check", "score"]
-COMMANDS += ["explain", "report", "demo", "info"]
+COMMANDS += ["explain", "report", "demo", "reproduce", "info"]
 # A command of its own takes a second to begin: JAX.
 PROGRAM = [sys.executable, "-m", "edgebelief"]
 

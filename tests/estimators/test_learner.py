@@ -111,6 +111,7 @@ def test_params_round_trip_and_clone():
         "transform": "diff",
         "inference": Exact(tol=0.1),
         "weighted": True,
+        "size_aware": True,
         "random_state": 7,
     }
     assert set(settings) == set(SETTINGS)

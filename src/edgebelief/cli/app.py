@@ -214,6 +214,7 @@ def fit(
             rich_help_panel=o.LABELS,
         ),
     ] = False,
+    size_aware: o.SizeAware = False,
     seed: o.Seed = 0,
     force: o.Force = False,
     json: o.Json = False,
@@ -239,6 +240,7 @@ def fit(
             "scale": scale_from(scale),
             "inference": inference,
             "weighted": weighted,
+            "size_aware": size_aware,
             "random_state": seed,
         }
         given = Given(data, nodes, transpose, labels or [], groups, covariates or [])
@@ -432,6 +434,39 @@ def demo(
         from .demo import walk
 
         walk(this, folder, seed, force)
+
+
+@app.command(epilog="Example: `edgebelief reproduce sweep checks --small`")
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...",
+            help="Items: sweep, checks, iid, uncertainty, shift, mismatch, sizes, ablations, "
+            "stocks, images, steps, posteriors, worth, depth, readouts. By default, all.",
+            show_default=False,
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="With the authors' data.", show_default=False),
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to write.")] = Path(
+        "reproduction"
+    ),
+    small: Annotated[
+        bool, typer.Option("--small", help="Tiny settings: does everything run?")
+    ] = False,
+    json: o.Json = False,
+) -> None:
+    """Every table and figure of the paper: its numbers beside ours, and what holds.
+
+    A run that was stopped goes on where it was; what is in FOLDER already is not run again.
+    """
+    with session(json) as this:
+        from .reproduced import reproduced
+
+        reproduced(this, names or [], data, out, small)
 
 
 @app.command(epilog="Example: `edgebelief info model.eb`")

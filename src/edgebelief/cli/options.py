@@ -124,6 +124,14 @@ Readout = Annotated[
         rich_help_panel=HOW,
     ),
 ]
+SizeAware = Annotated[
+    bool,
+    typer.Option(
+        "--size-aware",
+        help="A model for graphs of other sizes than those at hand.",
+        rich_help_panel=HOW,
+    ),
+]
 Prior = Annotated[
     str,
     typer.Option(

@@ -17,6 +17,7 @@ PHRASES = (
     (r"\(X\.T\)", "(--transpose)"),
     (r"\bweighted=True", "--weighted"),
     (r"([Ll]eave) weighted out", r"\1 --weighted out"),
+    (r"\bsize_aware (takes|has|is)\b", r"--size-aware \1"),
     (r", leave the node out, or leave the pair out through a support", ", or leave the node out"),
     (r"give a file that we saved", "give what `edgebelief fit` wrote"),
     (r"leave the node out(?! \()", "leave the node out (--nodes)"),

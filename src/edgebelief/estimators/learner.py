@@ -45,6 +45,7 @@ from ..infer.prepare import prepared
 from ..networks import Network
 from ..readouts import Additive, Readout
 from .settings import (
+    check_size_aware,
     engine_of,
     likelihood_of,
     network_of,
@@ -106,6 +107,11 @@ class GraphLearner(BaseEstimator):
         Whether edges have weights: A then holds weights (above 0 for an edge, 0 for none, NaN for
         unknown), and `predict_weights` says what the weight of each edge would be. See
         `edgebelief.infer.WeightedEdges`.
+    size_aware : bool
+        Whether the model is to hold for graphs of other sizes, larger ones above all: distances
+        are taken relative to their graph, weights to its number of nodes, and how belief grows
+        with it is found in the data, if they have several sizes. For dense graphs, where each node
+        is joined to a share of the others; see `edgebelief.readouts.Sized` and docs/sizes.md.
     random_state : int, RandomState or None
         Of the engine's chance, and of sampled graphs and intervals.
 
@@ -144,6 +150,7 @@ class GraphLearner(BaseEstimator):
         transform: Transform | None = None,
         inference: str | Engine = "auto",
         weighted: bool = False,
+        size_aware: bool = False,
         random_state: Any = 0,
     ):
         self.network = network
@@ -156,6 +163,7 @@ class GraphLearner(BaseEstimator):
         self.transform = transform
         self.inference = inference
         self.weighted = weighted
+        self.size_aware = size_aware
         self.random_state = random_state
 
     def fit(
@@ -181,7 +189,7 @@ class GraphLearner(BaseEstimator):
             How often each graph counts.
         """
         network = network_of(self.network, self.depth)
-        readouts = readouts_of(self.readout, network)
+        readouts = self._readouts(network)
         engine, likelihood = engine_of(self.inference), likelihood_of(self.weighted)
         graphs = self._graphs(X, A, covariates)
         if covariates is not None and not any(isinstance(r, Additive) for r in readouts.values()):
@@ -531,7 +539,7 @@ class GraphLearner(BaseEstimator):
             data, model = self._as_fitted(data), self.model_
         else:
             network = network_of(self.network, self.depth)
-            *_, readout = readouts_of(self.readout, network).values()  # the most flexible
+            *_, readout = self._readouts(network).values()  # the most flexible
             _, data = self._scaled(network, data)
             prior = prior_of(self.prior, data, network)
             likelihood = likelihood_of(self.weighted)
@@ -576,11 +584,15 @@ class GraphLearner(BaseEstimator):
         check_is_fitted(self)
         save(path, self)
 
+    def _readouts(self, network: Network) -> dict[str, Readout]:
+        if self.size_aware:
+            check_size_aware(self.scale, self.prior, self.weighted)
+        return readouts_of(self.readout, network, self.size_aware)
+
     def _scaled(self, network: Network, data: GraphDataset) -> tuple[Any, GraphDataset]:
         """What `scale_` is, and the data so scaled."""
-        readouts = readouts_of(self.readout, network).values()
-        relative = any(getattr(readout, "relative", False) for readout in readouts)
-        scale = scale_of(self.scale, network, self.prior, relative, data)
+        readouts = self._readouts(network).values()
+        scale = scale_of(self.scale, network, self.prior, readouts, data)
         return scale, scaled_by(scale, data)
 
     def _graphs(self, X: Any, A: Any = None, covariates: Any = None) -> Graphs:

@@ -47,7 +47,7 @@ from ..infer.family import Family
 from ..infer.weights import WeightedFamily
 from ..modelfile import ModelFileError
 from ..networks import DPG, MIMO, PDS, Network, StochasticHead
-from ..readouts import Additive, Affine, Channels, Readout, Shift, TwoSlope
+from ..readouts import Additive, Affine, Channels, Readout, Shift, Sized, TwoSlope
 from ..validate import check_number
 from .learner import GraphLearner
 from .saved_arrays import demand, family_in, family_out, terms_in, terms_out, under
@@ -58,7 +58,7 @@ KIND = "GraphLearner"
 PARTS: dict[str, Any] = (
     {part.__name__: part for part in (DPG, PDS, MIMO, StochasticHead)}
     | {part.__name__: part for part in (BernoulliEdges, WeightedEdges)}
-    | {part.__name__: part for part in (Affine, TwoSlope, Additive, Shift, Channels)}
+    | {part.__name__: part for part in (Affine, TwoSlope, Additive, Shift, Channels, Sized)}
     | {part.__name__: part for part in (LogNormal, LogUniform, Normal, HalfNormal, Fixed)}
     | {part.__name__: part for part in (Exact, NUTS, MAP, VI, Modes)}
 )
@@ -176,6 +176,7 @@ def _restored(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> GraphL
         terms = terms_in(settings["terms"], under("term.", arrays), parts["readout"])
         parts["readout"] = dataclasses.replace(parts["readout"], terms=terms)
     model = EdgeModel(**parts)
+    demand(model.is_prepared, "its model has not seen data")
     found = settings["posterior"]
     params, stats = under("param.", arrays), under("stat.", arrays)
     _check_draws(model, params, arrays["weights"], found["n_chains"], stats)
@@ -229,7 +230,8 @@ def _check_learner(learner: GraphLearner, given: Mapping[str, Any]) -> None:
     demand(not lacking, f"the learner's settings lack {sorted(lacking)}")
     _check_network(network_of(learner.network, learner.depth))
     engine_of(learner.inference)
-    readouts_of(learner.readout, network_of(learner.network, learner.depth))
+    network = network_of(learner.network, learner.depth)
+    readouts_of(learner.readout, network, learner.size_aware)
     check_form(learner.metric, learner.missing, learner.transform)
     likelihood_of(learner.weighted)
     demand(isinstance(learner.metric, str), "its metric is none")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from ..infer import (
 )
 from ..infer.flatness import best_rescaling
 from ..networks import DPG, MIMO, PDS, Network, StochasticHead
-from ..readouts import Additive, Readout, TwoSlope, papers_readout
+from ..readouts import Additive, Readout, Sized, TwoSlope, papers_readout
 from ..readouts.features import size_of
 from ..validate import check_number
 
@@ -66,8 +66,12 @@ def network_of(network: Any, depth: Any) -> Network:
     return NETWORKS[network](int(depth) if isinstance(depth, np.integer) else depth)
 
 
-def readouts_of(readout: Any, network: Network) -> dict[str, Readout]:
+def readouts_of(readout: Any, network: Network, size_aware: Any = False) -> dict[str, Readout]:
     """The readout that is meant, by name; all that "auto" chooses from."""
+    if not isinstance(size_aware, bool | np.bool_):
+        raise TypeError(f"size_aware must be True or False; got {size_aware!r}.")
+    if size_aware:
+        return {"sized": _sized(readout, network)}
     if isinstance(readout, Readout):
         return {type(readout).__name__: readout}
     if isinstance(readout, str) and readout in ("auto", *READOUTS):
@@ -79,6 +83,39 @@ def readouts_of(readout: Any, network: Network) -> dict[str, Readout]:
             f"readout must be auto, one of {sorted(READOUTS)}, or a Readout; got {readout!r}."
         )
     return {readout: READOUTS[readout](network)}
+
+
+def _sized(readout: Any, network: Network) -> Readout:
+    if not (isinstance(readout, str) and readout == "affine"):
+        raise ValueError(
+            f"size_aware has a readout of its own, with the parameters of 'affine'; got readout="
+            f"{readout!r}. Leave one of them out."
+        )
+    if network.family != "dpg":
+        raise ValueError(
+            f"size_aware is for DPG, of whose weights it is known how they fall with size; the "
+            f"network is a {type(network).__name__}."
+        )
+    return Sized()
+
+
+def check_size_aware(scale: Any, prior: Any, weighted: Any) -> None:
+    """Refuse what a size-aware learner does not go with."""
+    if not (scale is None or (isinstance(scale, str) and scale == "median")):
+        raise ValueError(
+            f"size_aware takes distances over each graph's median; got scale={scale!r}. Leave "
+            f"scale out."
+        )
+    if weighted:
+        raise ValueError(
+            "size_aware is for edges without weights: how weights change with size is another "
+            "question. Leave weighted out."
+        )
+    if isinstance(prior, Mapping):
+        raise ValueError(
+            "size_aware takes a named prior or a Prior; beliefs about graphs are turned into one "
+            "for graphs of one size."
+        )
 
 
 def _check_goes_with(readout: str, network: Network) -> None:
@@ -131,10 +168,12 @@ def prior_of(prior: Any, data: GraphDataset, network: Network) -> Prior:
     )
 
 
-def scale_of(scale: Any, network: Network, prior: Any, relative: bool, data: GraphDataset) -> Any:
+def scale_of(
+    scale: Any, network: Network, prior: Any, readouts: Iterable[Readout], data: GraphDataset
+) -> Any:
     """What distances are multiplied by: a number, "median" or "relative"."""
     if scale is None:
-        return "relative" if relative else 1.0
+        return next((readout.scale for readout in readouts if readout.scale), 1.0)
     if isinstance(scale, str) and scale in BY_GRAPH:
         return scale
     if isinstance(scale, str) and scale == "auto":

@@ -23,7 +23,7 @@ from jaxtyping import Float
 
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, generator
-from ..readouts import Affine
+from ..readouts import Affine, Readout
 from .conditional import Sketch
 from .engine import Engine, Fit
 from .family import Family, Interpolant, Node
@@ -253,12 +253,14 @@ class Exact(Engine):
             nodes = sorted([*nodes, *fresh], key=lambda node: node.z)
 
 
-def likely_place(model: EdgeModel, data: GraphDataset, weights: np.ndarray) -> float:
-    """The network's parameter that is most plausible under the paper's readout, as its place in
-    the prior.
+def likely_place(
+    model: EdgeModel, data: GraphDataset, weights: np.ndarray, readout: Readout = Affine()
+) -> float:
+    """The network's parameter that is most plausible under a readout with the paper's parameters,
+    as its place in the prior.
     """
     names = (*model.network.params_type._fields, "delta", "b")
-    plain = EdgeModel(model.network, Affine(), Prior(**{n: model.prior[n] for n in names}))
+    plain = EdgeModel(model.network, readout, Prior(**{n: model.prior[n] for n in names}))
     marginals = plain.prior["delta"], plain.prior["b"]
     with Slices(plain, data, weights, marginals) as slices:
         nodes = Exact(tol=0.05)._refine(slices, _scan(slices), _Surprises(), tol=0.5, rough=True)

@@ -31,6 +31,8 @@ ROWS, POINTS = 256, 512
 # for a first look at where the modes are.
 ENDS, BINS = 384, 512
 FEW_ENDS, FEW_BINS = 32, 96
+# Up to so many values of the last column each have bins of their own.
+KINDS = 64
 # Of rows with many columns so many for each column are enough for a first look.
 ROWS_EACH = 12
 # Up to so many columns a loop over them is faster than a matrix product.
@@ -70,7 +72,8 @@ class Labels(NamedTuple):
         return cls(rows[counts > 0], counts[counts > 0])
 
     def compress(self, ends: int = ENDS, bins: int = BINS) -> Labels:
-        """Fewer rows with next to the same likelihood, where rows differ in one column only.
+        """Fewer rows with next to the same likelihood, where rows differ in one column only, or in
+        the last too, which has few values: one for each size of graphs.
 
         Of each label the rows at either end, which decide where a boundary may lie, stay as they
         are; the rest is put in bins, and each bin is two rows with its count, mean and spread. The
@@ -80,6 +83,12 @@ class Labels(NamedTuple):
             return self
         size = np.abs(self.rows)
         varying = np.flatnonzero(np.ptp(size, axis=0) > 0)
+        if len(varying) == 2 and varying[-1] == size.shape[1] - 1:
+            kinds = np.unique(size[:, -1])
+            if len(kinds) <= KINDS:
+                each = (size[:, -1] == kind for kind in kinds)
+                parts = [Labels(self.rows[here], self.weights[here]) for here in each]
+                return Labels.join([part.compress(ends, bins) for part in parts])
         if len(varying) != 1:
             return self
         column = int(varying[0])

@@ -1,4 +1,6 @@
-"""What has to see the data before it is fitted to them: a head's base, a readout's curves."""
+"""What has to see the data before it is fitted to them: a head's base, a readout's curves,
+how its belief grows with size.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from ..data.dataset import GraphDataset, Stack
 from ..data.randomness import Key
 from ..edges import Support
 from ..networks import Network, Output, StochasticHead
-from ..readouts import Affine
+from ..readouts import Affine, Sized
 from .model import EdgeModel, check_weights
 from .priors import Prior
 
@@ -33,6 +35,10 @@ def prepared(
     if isinstance(network, StochasticHead) and not network.is_prepared:
         trained = network.trained(_base(model, network, data, weights, key))
         model = model.replace(network=trained)
+    if isinstance(model.readout, Sized) and not model.readout.is_prepared:
+        from .growth import with_growth
+
+        model = with_growth(model, data, check_weights(weights, len(data)))
     if not model.readout.is_prepared:
         model = _with_curves(model, data, weights)
     return model

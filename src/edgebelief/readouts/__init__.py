@@ -7,6 +7,7 @@ from .base import Readout
 from .channels import Channels, ChannelsParams
 from .features import OF_NETWORK
 from .shift import Shift, ShiftParams
+from .sized import Sized, SizedParams
 from .two_slope import TwoSlope, TwoSlopeParams
 
 __all__ = [
@@ -20,6 +21,8 @@ __all__ = [
     "Readout",
     "Shift",
     "ShiftParams",
+    "Sized",
+    "SizedParams",
     "TwoSlope",
     "TwoSlopeParams",
     "papers_readout",

@@ -86,6 +86,10 @@ class Additive(Readout):
             raise ValueError(f"features and covariates must have different names; got {names}.")
 
     @property
+    def scale(self) -> str | None:
+        return "relative" if self.relative else None
+
+    @property
     def groups(self) -> Int[np.ndarray, " curves"]:
         """Which scale each coefficient of the curves is in units of."""
         found: list[int] = []

@@ -29,6 +29,8 @@ class Readout(eqx.Module):
     """Whether the logits are linear in coefficients: `columns`."""
     unlisted: ClassVar[tuple[str, ...]] = ()
     """Vectors of parameters that no table lists."""
+    scale: ClassVar[Any] = None
+    """The scale of distances that it is made for ("median", "relative"); None for their own."""
 
     @abc.abstractmethod
     def reduce(
