@@ -288,17 +288,19 @@ def _figures(
     from arviz_stats.base import array_stats  # slow to import
 
     by_parameter = np.moveaxis(z, -1, 0)
-    return {
-        "R-hat": float(np.max(array_stats.rhat(by_parameter))),
-        "effective draws (bulk)": float(np.min(array_stats.ess(by_parameter, method="bulk"))),
-        "effective draws (tail)": float(
-            np.min(array_stats.ess(by_parameter, method="tail", prob=(0.05, 0.95)))
-        ),
-        "divergences": float(stats["diverging"].sum()),
-        "E-BFMI": float(np.min(array_stats.bfmi(stats["energy"]))),
-        "draws at max tree depth": float((stats["tree_depth"] >= deepest).mean()),
-        "steps a draw": float(stats["n_steps"].mean()),
-    }
+    # A chain that never moved has no spread: the figure is then infinite or NaN, and a finding.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return {
+            "R-hat": float(np.max(array_stats.rhat(by_parameter))),
+            "effective draws (bulk)": float(np.min(array_stats.ess(by_parameter, method="bulk"))),
+            "effective draws (tail)": float(
+                np.min(array_stats.ess(by_parameter, method="tail", prob=(0.05, 0.95)))
+            ),
+            "divergences": float(stats["diverging"].sum()),
+            "E-BFMI": float(np.min(array_stats.bfmi(stats["energy"]))),
+            "draws at max tree depth": float((stats["tree_depth"] >= deepest).mean()),
+            "steps a draw": float(stats["n_steps"].mean()),
+        }
 
 
 def _findings(figures: Mapping[str, float], engine: NUTS) -> list[Finding]:

@@ -279,6 +279,7 @@ def _draw_theta(swept: list[Any], s: Sizes) -> Any:
     means = np.array([f["mean"] for f in swept])
     axis.plot(n, theta * means[0] / means, color=BLUE, label="theta times mean kept")
     axis.set(xscale="log", yscale="log", xlabel="N", ylabel="theta")
+    _mark(axis, s.sweep)
     tidy(axis)
     legend_above(axis, 2)
     return axis.figure
@@ -289,9 +290,16 @@ def _draw_distances(swept: list[Any], s: Sizes) -> Any:
     for name, colour in (("mean", BLUE), ("maximum", ORANGE)):
         axis.plot(s.sweep, [f[name] for f in swept], "o-", color=colour, label=name)
     axis.set(xscale="log", xlabel="N", ylabel="expected distance")
+    _mark(axis, s.sweep)
     tidy(axis)
     legend_above(axis)
     return axis.figure
+
+
+def _mark(axis: Any, sizes: tuple[int, ...]) -> None:
+    """The sizes themselves, not powers of ten between them."""
+    axis.set_xticks(sizes, [str(n) for n in sizes])
+    axis.minorticks_off()
 
 
 def _draw_trends(fits: list[Any], recipe: dict[str, float], s: Sizes) -> Any:

@@ -69,6 +69,9 @@ class Steps:
     gammas: tuple[float, ...] = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.12, 0.15, 0.2, 0.235, 0.3)
     iterated: Iterated = Iterated()
     chains: Chains = Chains()
+    """Begun at the mode."""
+    astray: Chains = Chains(depth=30, n_train=5, n_warmup=60, n_draws=40)
+    """Begun at draws of the prior: up to 1,023 gradients a draw, so fewer."""
     scored: Chains = Chains(n_train=50, n_warmup=300)
     """Those of which scores and costs are taken; at each of the depths below."""
     depths: tuple[int, ...] = (30, 200)
@@ -77,8 +80,22 @@ class Steps:
 FULL = Steps()
 SMALL = Steps(
     gammas=(1e-3, 0.1, 0.3), iterated=Iterated(500, 2, 8), chains=Chains(20, 4, 4, 8, 20, 20),
+    astray=Chains(10, 4, 4, 8, 5, 10),
     scored=Chains(20, 4, 4, 8, 20, 20), depths=(10,),
 )  # fmt: skip
+
+
+def _engine(s: Chains, start: Any = "map") -> NUTS:
+    """Fewer than 40 draws are a rehearsal: it need not go far."""
+    deepest = 10 if s.n_draws >= 40 else 3
+    return NUTS(
+        s.n_warmup,
+        s.n_draws,
+        target_accept=0.8,
+        init=start,
+        progress=False,
+        max_tree_depth=deepest,
+    )
 
 
 class StepParams(NamedTuple):
@@ -160,7 +177,7 @@ def run(work: Work) -> Outcome:
         for precision in ("single", "double")
     }
     ran = {
-        (case, start): work.once(chains, case, start, s.chains)
+        (case, start): work.once(chains, case, start, s.chains if start == "map" else s.astray)
         for case in CASES
         for start in STARTS
     }
@@ -214,7 +231,7 @@ def _iterated(e: Any, gamma: Any, n_nodes: int, n: int) -> Any:
 def chains(case: str, start: Any, s: Chains) -> dict[str, Any]:
     """NUTS, begun at the mode or at draws of the prior, and its scores."""
     both = GraphDataset.sample(3, RandomGeometric(0.32), s.n_train + s.n_test, s.n_nodes)
-    engine = NUTS(s.n_warmup, s.n_draws, target_accept=0.8, init=start, progress=False)
+    engine = _engine(s, start)
     try:
         posterior, found = chained(engine, model_of(case, s.depth), both[: s.n_train])
     except np.linalg.LinAlgError:  # no curvature: the mode is where layers begin to diverge
@@ -278,7 +295,7 @@ def measure(name: str, authors: bool, s: Chains, path: Path | None) -> dict[str,
         graphs = authors_graphs(path)
         train, test = graphs["train"][: s.n_train], graphs["test"][: s.n_test]
     model = EdgeModel(PDS(s.depth) if name == "PDS" else DPG(s.depth))
-    engine = NUTS(s.n_warmup, s.n_draws, target_accept=0.8, progress=False)
+    engine = _engine(s)
     posterior, found = chained(engine, model, train)
     values = {parameter: float(np.median(x)) for parameter, x in posterior.params.items()}
     moments = posterior.summary()[["mean", "sd"]].to_dict("index")
