@@ -385,6 +385,7 @@ def problems(draw):
     return e, a, settings
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @fuzz(50)
 @given(problems())

@@ -77,6 +77,7 @@ def test_compare_puts_the_better_one_first(data, posterior):
         assert np.isclose(table.loc[name, "se"], np.sqrt(8) * scores.std(ddof=1))
 
 
+@pytest.mark.slow
 def test_models_are_fitted_and_scored_on_other_graphs(data):
     """A model is as good as its posterior; scores are those of `metrics`, with standard errors."""
     model = EdgeModel(DPG(depth=5))

@@ -58,6 +58,7 @@ def by_hand(posterior, record):
     return np.array(p)
 
 
+@pytest.mark.slow
 def test_moments_are_those_of_the_weighted_draws(draws, data):
     predictions = predict(draws, data)
     for record, belief, score in zip(data, predictions, predictions.log_scores, strict=True):

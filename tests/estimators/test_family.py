@@ -57,6 +57,7 @@ def test_a_network_without_a_converged_form_says_so(data):
         GraphLearner("mimo", depth=None).fit(data)
 
 
+@pytest.mark.slow
 def test_a_head_predicts_explains_saves_and_reports(head, data, tmp_path):
     p = head.predict_proba(data)
     assert p.shape == (6, 8, 8)

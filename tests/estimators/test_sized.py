@@ -61,6 +61,7 @@ def test_the_threshold_stays_and_what_is_beyond_it_grows(rng):
                                atol=1e-5)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_one_size_of_twenty_nodes_has_the_posterior_of_the_plain_model():
     data = GraphDataset.sample(0, ErdosRenyi(0.3), 2, 20)
     plain = GraphLearner(depth=10, scale="median").fit(data)

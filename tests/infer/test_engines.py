@@ -10,8 +10,8 @@ from edgebelief.networks import DPG
 ENGINES = [
     Exact(),
     MAP(),
-    NUTS(n_warmup=200, n_draws=500, target_accept=0.9),
-    pytest.param(VI(), marks=pytest.mark.slow),
+    pytest.param(NUTS(n_warmup=200, n_draws=500, target_accept=0.9), marks=pytest.mark.slow),
+    pytest.param(VI(), marks=[pytest.mark.slow, pytest.mark.long]),
 ]
 MODEL = EdgeModel(DPG(depth=10))
 

@@ -71,6 +71,7 @@ def _same_gradient(model, data):
     np.testing.assert_allclose(got, plain, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_gradient_with_vectors_of_parameters(data, x64):
     """Many of a network, which come back; few, which run along; some that are fixed."""
     base = MIMO(channels=2, depth=5)

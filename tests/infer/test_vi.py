@@ -21,6 +21,7 @@ def model():
     return EdgeModel(DPG(depth=10))
 
 
+@pytest.mark.slow
 def test_moments_and_evidence_are_those_of_a_brute_force_grid(model, data):
     found = VI(batch_graphs=8).run(0, model, data)
     assert found.verdict.ok
@@ -35,6 +36,7 @@ def test_moments_and_evidence_are_those_of_a_brute_force_grid(model, data):
     assert found.verdict.figures["Pareto k"] <= 0.7
 
 
+@pytest.mark.slow
 def test_a_batch_has_the_likelihood_of_all_graphs_on_average(model, data, x64):
     """Over ragged graphs and weights; a batch of all graphs has it exactly."""
     ragged = data[:6] + GraphDataset.sample(1, RandomGeometric(0.5), n_graphs=5, n_nodes=5)

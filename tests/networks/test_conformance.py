@@ -250,6 +250,7 @@ def test_a_head_goes_on_from_where_its_base_ends(e, x64):
     np.testing.assert_allclose(found.a[1], DPG(depth=10)(DPGParams(0.4), e).a, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_many_graphs_and_large_ones_go_other_ways_to_the_same_answer(rng, x64):
     """Side by side, one by one, and beyond the nodes for which rows are written out."""
     network, params = MIMO(channels=2, depth=3), MIMOParams(np.array([0.4, 0.2, 0.1, 0.5]))

@@ -101,6 +101,7 @@ def test_plain_and_slug():
     assert slug("NLL, at P = 10 (all)") == "nll-at-p-10-all"
 
 
+@pytest.mark.slow
 def test_thinned_chains_predict_nearly_the_same():
     data = GraphDataset.sample(3, RandomGeometric(0.5), 12, 8, n_signals=30)
     engine = NUTS(150, 100, target_accept=0.8)

@@ -51,7 +51,7 @@ class Who:
     seeds: int = 8
     """Of DPG, on graphs of our own."""
     additive_seeds: int = 3
-    slow: tuple[str, ...] = ("PDS", "MIMO, 2", "MIMO", "MIMO-E", "MIMO-E, 4", "MIMO, 8")
+    slow: tuple[str, ...] = ("PDS", "MIMO, 2", "MIMO", "MIMO-E")
     """Once, on the authors' graphs where they are at hand."""
 
 

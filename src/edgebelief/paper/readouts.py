@@ -32,7 +32,7 @@ class Readouts:
     """What is fitted here; the rest comes from the other items."""
 
     few: tuple[int, ...] = (50, 5, 2, 1)
-    subsets: int = 4
+    subsets: int = 2
     n_draws: int = 1000
     small: int = 20
     """Nodes of the graphs that are fitted, to be tested on larger ones."""

@@ -52,14 +52,14 @@ class Iterated:
 
 @dataclass(frozen=True)
 class Chains:
-    """Chains, few and short: some of them do not get anywhere."""
+    """Chains, short ones: some need a thousand gradients for a draw."""
 
-    depth: int = 200
-    n_train: int = 10
+    depth: int = 60
+    n_train: int = 5
     n_test: int = 100
     n_nodes: int = 20
-    n_warmup: int = 100
-    n_draws: int = 100
+    n_warmup: int = 60
+    n_draws: int = 40
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,7 @@ class Steps:
     gammas: tuple[float, ...] = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.12, 0.15, 0.2, 0.235, 0.3)
     iterated: Iterated = Iterated()
     chains: Chains = Chains()
-    """Begun at the mode."""
-    astray: Chains = Chains(depth=30, n_train=5, n_warmup=60, n_draws=40)
-    """Begun at draws of the prior: up to 1,023 gradients a draw, so fewer."""
-    scored: Chains = Chains(n_train=50, n_warmup=300)
+    scored: Chains = Chains(n_train=50, n_warmup=300, n_draws=100)
     """Those of which scores and costs are taken; at each of the depths below."""
     depths: tuple[int, ...] = (30, 200)
 
@@ -80,7 +77,6 @@ class Steps:
 FULL = Steps()
 SMALL = Steps(
     gammas=(1e-3, 0.1, 0.3), iterated=Iterated(500, 2, 8), chains=Chains(20, 4, 4, 8, 20, 20),
-    astray=Chains(10, 4, 4, 8, 5, 10),
     scored=Chains(20, 4, 4, 8, 20, 20), depths=(10,),
 )  # fmt: skip
 
@@ -177,7 +173,7 @@ def run(work: Work) -> Outcome:
         for precision in ("single", "double")
     }
     ran = {
-        (case, start): work.once(chains, case, start, s.chains if start == "map" else s.astray)
+        (case, start): work.once(chains, case, start, s.chains)
         for case in CASES
         for start in STARTS
     }
