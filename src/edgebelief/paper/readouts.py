@@ -27,6 +27,9 @@ CLAIM = (
 )
 
 
+RATIOS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.4, 2, 3, 5)
+
+
 @dataclass(frozen=True)
 class Readouts:
     """What is fitted here; the rest comes from the other items."""
@@ -173,6 +176,7 @@ def _of_stocks(work: Work) -> list[list[Any]]:
 
 def _of_images(work: Work) -> list[list[Any]]:
     s = work.settings(images.FULL, images.SMALL)
+    how = s.per_class, s.depth, s.n_draws
     folder: Path | None = None
     sets = [(images.DIGITS, *s.small)]
     if work.has("mnist_1_2.npz"):
@@ -183,7 +187,7 @@ def _of_images(work: Work) -> list[list[Any]]:
         both = (
             _mean(
                 [
-                    work.once(images.fit, name, data, n_train, n_test, k, s, using=(folder,))
+                    work.once(images.fit, name, data, n_train, n_test, k, *how, using=(folder,))
                     for k in range(s.additive)
                 ]
             )
@@ -203,6 +207,9 @@ def _figure(rows: list[list[Any]]) -> Any:
     axis.axvline(1, color=INK, linewidth=1)
     axis.set_yticks(range(len(rows)), names)
     axis.invert_yaxis()
-    axis.set(xscale="log", xlabel="NLL, additive over paper's readout (left of 1: additive better)")
+    axis.set(xscale="log", xlabel="NLL, additive over paper's")
+    marks = [mark for mark in RATIOS if axis.get_xlim()[0] <= mark <= axis.get_xlim()[1]]
+    axis.set_xticks(marks, [f"{mark:g}" for mark in marks])
+    axis.minorticks_off()
     tidy(axis)
     return axis.figure
