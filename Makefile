@@ -39,7 +39,7 @@ bench: $(VENV)/.ready
 
 # Every table and figure of the paper; DATA=FOLDER for those that need the authors' data.
 reproduce: $(VENV)/.ready
-	$(BIN)/edgebelief reproduce --out reproduction $(if $(DATA),--data $(DATA))
+	$(BIN)/edgebelief reproduce --jobs 2 --out reproduction $(if $(DATA),--data $(DATA))
 	mkdir -p docs/images/reproduction
 	cp reproduction/reproduction.md docs/
 	cp reproduction/images/reproduction/*.png docs/images/reproduction/

@@ -457,6 +457,7 @@ def reproduce(
     small: Annotated[
         bool, typer.Option("--small", help="Tiny settings: does everything run?")
     ] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Items side by side, in processes.")] = 1,
     json: o.Json = False,
 ) -> None:
     """Every table and figure of the paper: its numbers beside ours, and what holds.
@@ -466,7 +467,7 @@ def reproduce(
     with session(json) as this:
         from .reproduced import reproduced
 
-        reproduced(this, names or [], data, out, small)
+        reproduced(this, names or [], data, out, small, jobs)
 
 
 @app.command(epilog="Example: `edgebelief info model.eb`")

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
-from ..paper import ITEMS, Work, page, reproduce
+from ..paper import ITEMS, SHARING, Work, page, reproduce
 from .session import Misused, Session
 
+Found = dict[str, Any]
 
-def reproduced(this: Session, names: list[str], data: Path | None, out: Path, small: bool) -> None:
+
+def reproduced(
+    this: Session, names: list[str], data: Path | None, out: Path, small: bool, jobs: int
+) -> None:
     """Run items, say what each found, and write the page."""
     unknown = [name for name in names if name not in ITEMS]
     if unknown:
@@ -20,17 +29,54 @@ def reproduced(this: Session, names: list[str], data: Path | None, out: Path, sm
     out.mkdir(parents=True, exist_ok=True)
     found = {}
     chosen = names or list(ITEMS)
-    for k, name in enumerate(chosen, 1):
+    run = _one_by_one if jobs == 1 else _side_by_side
+    for k, (name, one) in enumerate(run(this, chosen, data, out, small, jobs), 1):
+        found[name] = one
         this.say(f"{k}/{len(chosen)}  {name}", "bold")
-        work = Work(out, data, small, say=lambda text: this.note(f"     {text}"))
-        with this.working(name):
-            found[name] = reproduce(name, work)
-        if "missing" in found[name]:
-            this.say(f"     needs {found[name]['missing']}: give its folder as --data")
-            continue
-        for sentence in found[name]["says"]:
-            this.say(f"     {sentence}")
-        this.say(f"     {found[name]['seconds']:.0f} s, what was there already included", "dim")
+        _told(this, one)
     path = page(Work(out, data, small))
     this.say(f"\nAll of it, with figures: {path}")
     this.answer = {"page": str(path), "items": found}
+
+
+def _told(this: Session, one: Found) -> None:
+    if "missing" in one:
+        this.say(f"     needs {one['missing']}: give its folder as --data")
+        return
+    for sentence in one["says"]:
+        this.say(f"     {sentence}")
+    this.say(f"     {one['seconds']:.0f} s, what was there already included", "dim")
+
+
+def _one_by_one(
+    this: Session, names: list[str], data: Path | None, out: Path, small: bool, jobs: int
+) -> Iterator[tuple[str, Found]]:
+    for name in names:
+        work = Work(out, data, small, say=lambda text: this.note(f"     {text}"))
+        with this.working(name):
+            one = reproduce(name, work)
+        yield name, one
+
+
+def _side_by_side(
+    this: Session, names: list[str], data: Path | None, out: Path, small: bool, jobs: int
+) -> Iterator[tuple[str, Found]]:
+    """Items in processes of their own, but those that share things in one; these go first."""
+    groups = [[name for name in names if name in group] for group in SHARING]
+    groups += [[name] for name in names if not any(name in group for group in SHARING)]
+    groups = [group for group in groups if group]
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        running = [pool.submit(_group, some, data, out, small) for some in groups]
+        try:
+            for done in as_completed(running):
+                yield from done.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _group(names: list[str], data: Path | None, out: Path, small: bool) -> list[tuple[str, Found]]:
+    def say(text: str) -> None:
+        print(f"     {text}", file=sys.stderr, flush=True)
+
+    return [(name, reproduce(name, Work(out, data, small, say=say))) for name in names]

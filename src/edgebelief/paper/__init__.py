@@ -28,7 +28,13 @@ ITEMS = (
     "readouts",
 )
 
-__all__ = ["ITEMS", "MissingData", "Outcome", "Row", "Table", "Work", "reproduce"]
+# Those that use the same pieces, or the same compiled chains: what one has serves the others.
+SHARING = (
+    ("iid", "uncertainty", "shift", "mismatch", "readouts"),
+    ("ablations", "steps", "posteriors"),
+)
+
+__all__ = ["ITEMS", "SHARING", "MissingData", "Outcome", "Row", "Table", "Work", "reproduce"]
 
 
 def reproduce(name: str, work: Work) -> dict[str, Any]:

@@ -52,7 +52,7 @@ class Checks:
 
 FULL = Checks()
 SMALL = Checks(
-    depth=10, n_nodes=10, n_inputs=3, n_replicates=300, draws_of_inputs=2, groups=2,
+    depth=10, n_nodes=8, n_inputs=3, n_replicates=300, draws_of_inputs=2, groups=2,
     n_train=6, n_test=6, n_after=600,
 )  # fmt: skip
 

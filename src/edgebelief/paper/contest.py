@@ -51,12 +51,12 @@ class Who:
     seeds: int = 8
     """Of DPG, on graphs of our own."""
     additive_seeds: int = 3
-    slow: tuple[str, ...] = ("PDS", "MIMO, 2", "MIMO", "MIMO-E")
+    slow: tuple[str, ...] = ("PDS", "MIMO, 2", "MIMO", "MIMO, 8", "MIMO-E", "MIMO-E, 4")
     """Once, on the authors' graphs where they are at hand."""
 
 
 FULL, EVERYONE = Contest(), Who()
-SMALL = Contest(6, 6, 10, 20, signals=(10, 1000), n_draws=60, predict_with=50)
+SMALL = Contest(6, 6, 8, 10, signals=(10, 1000), n_draws=60, predict_with=50)
 SOME = Who(2, 1, ("MIMO",))  # each further model is half a minute of compiling
 
 

@@ -37,7 +37,7 @@ class Depths:
 
 
 FULL = Depths()
-SMALL = Depths((20, None), n_nodes=10, n_train=5, n_test=6, seeds=2)
+SMALL = Depths((20, None), n_nodes=10, n_train=6, n_test=6, seeds=2)
 
 
 def run(work: Work) -> Outcome:

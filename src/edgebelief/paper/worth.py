@@ -58,7 +58,7 @@ class Worth:
 
 
 FULL = Worth()
-SMALL = Worth(4, 4, 10, 50, 1, 6, 2, 8, 60, 20)
+SMALL = Worth(6, 6, 8, 50, 1, 4, 1, 8, 60, 10)
 
 
 class Problem(NamedTuple):
@@ -313,10 +313,17 @@ def _mean(some: list[dict[str, Any]], key: str) -> float:
     return float(np.mean([x[key] for x in some]))
 
 
+def _error(values: np.ndarray) -> Any:
+    """Standard error of the mean over draws; of one draw nobody knows."""
+    if len(values) < 2:
+        return np.full(values.shape[1:], np.nan)
+    return values.std(0, ddof=1) / np.sqrt(len(values))
+
+
 def _gap(a: list[dict[str, Any]], b: list[dict[str, Any]], key: str) -> str:
     """How much lower the first is, paired, with its standard error."""
     gap = np.array([y[key] - x[key] for x, y in zip(a, b, strict=True)])
-    return f"{gap.mean():.3g} ± {gap.std(ddof=1) / np.sqrt(len(gap)):.2g}"
+    return f"{gap.mean():.3g} ± {_error(gap):.2g}"
 
 
 def _less(a: list[dict[str, Any]], b: list[dict[str, Any]]) -> str:
@@ -450,7 +457,7 @@ def _table(where: str, who: dict[str, Any], s: Worth) -> Table:
     rows: list[list[Any]] = []
     for name in EVERYONE:
         values = np.array([[x[key] for key in keys] for x in who[name]])
-        spread = values.std(0, ddof=1) / np.sqrt(len(values))
+        spread = _error(values)
         cells = [
             f"{m:.3g} ± {e:.2g}" if k < 4 else f"{m:.3g}"
             for k, (m, e) in enumerate(zip(values.mean(0), spread, strict=True))
