@@ -505,7 +505,12 @@ def test_names_that_the_terminal_cannot_show(small):
 def interrupt(command: list[str], begun: Path | float) -> subprocess.CompletedProcess:
     """Run it and press Ctrl-C: after so many seconds, or when a file `begun` is there."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = subprocess.Popen(command, **pipes)
+    # Jobs in the background ignore Ctrl-C, and so would their children.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = subprocess.Popen(command, **pipes)
+    finally:
+        signal.signal(signal.SIGINT, before)
     deadline = time.monotonic() + (begun if isinstance(begun, float) else 60)
     while time.monotonic() < deadline and not (isinstance(begun, Path) and begun.exists()):
         assert process.poll() is None, process.communicate()

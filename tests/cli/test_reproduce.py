@@ -2,6 +2,8 @@
 
 import pytest
 
+from edgebelief.paper import ITEMS, SHARING
+
 
 def test_an_unknown_item(edgebelief, tmp_path):
     ran = edgebelief("reproduce", "nothing", "--out", tmp_path / "new")
@@ -42,3 +44,19 @@ def test_an_item_is_said_and_written(edgebelief, tmp_path):
     for path in found["figures"].values():
         assert (tmp_path / path).is_file()
         assert path in page
+
+
+@pytest.mark.slow
+def test_items_side_by_side(edgebelief, tmp_path):
+    ran = edgebelief("reproduce", "stocks", "sweep", "--small", "--jobs", 2, "--out", tmp_path)
+    assert ran.code == 0
+    assert "2/2  " in ran.out
+    assert "needs sp500_prices.csv" in ran.out
+    assert "included" in ran.out
+    assert (tmp_path / "sweep.json").is_file()
+
+
+def test_items_that_share_things_are_items():
+    together = [name for group in SHARING for name in group]
+    assert set(together) <= set(ITEMS)
+    assert len(set(together)) == len(together)
