@@ -16,7 +16,7 @@ from edgebelief.infer import (
 )
 from edgebelief.infer.density import LogDensity
 from edgebelief.infer.map import MAP
-from edgebelief.infer.peaks import laplace
+from edgebelief.infer.peaks import FALLEN, Frame, laplace
 from edgebelief.networks import DPG, MIMO, PDS, StochasticHead
 
 
@@ -124,6 +124,30 @@ def test_laplace_is_the_posteriors_mode_and_spread(model, data, x64):
     np.testing.assert_allclose(np.sqrt(np.diag(covariance)), spread, rtol=0.25)
 
 
+def test_starts_that_are_not_in_the_posterior_are_brought_back(model, data):
+    density = LogDensity.of(model, data)
+    frame = Frame.started_from("map", model, data, None)
+    w = np.random.default_rng(0).standard_normal((6, 3))
+    np.testing.assert_array_equal(frame.brought_back(w, density), w)
+    wide = Frame(frame.center, 1e3 * frame.scale)
+    back = wide.brought_back(w, density)
+    at = np.array([float(density(jnp.asarray(z))) for z in wide.z(back)])
+    before = np.array([float(density(jnp.asarray(z))) for z in wide.z(w)])
+    lowest = float(density(jnp.asarray(frame.center))) - 3 * FALLEN
+    assert (before < lowest).any()
+    assert (at > lowest - 1e-2).all()
+    np.testing.assert_allclose(back / np.linalg.norm(back, axis=1, keepdims=True),
+                               w / np.linalg.norm(w, axis=1, keepdims=True))  # fmt: skip
+
+
+def test_training_that_is_stopped_early_says_so(data):
+    with pytest.warns(InferenceWarning, match="not converged"):
+        found = MAP(starts=1, rounds=2).run(0, EdgeModel(MIMO(2, depth=5)), data)
+    assert found.settings["rounds"] == 2
+    with pytest.raises(ValueError, match="rounds must be at least 1"):
+        MAP(rounds=0)
+
+
 def test_distances_on_another_scale_still_give_the_live_mode(model, data):
     near = MAP().run(0, model, data)
     with pytest.warns(InferenceWarning) as warned:
@@ -176,3 +200,13 @@ def test_the_papers_data(shared_data):
     assert abs(found.params["theta"][0] - 0.16395) < 0.00449
     assert abs(found.params["delta"][0] - 54.545) < 2.019
     assert abs(found.params["b"][0] - 5.3532) < 0.1844
+
+
+@pytest.mark.slow
+def test_a_parameter_that_labels_bound_on_one_side_only(shared_data):
+    """With 30 layers PDS does not tell small betas apart; what it knows of b must not suffer."""
+    stored = np.load(shared_data / "rg032.npz")
+    data = GraphDataset(list(stored["train_distances"]), list(stored["train_adjacency"]))
+    _, mode, covariance = laplace(EdgeModel(PDS(30)), data)
+    assert abs(1000 * mode[2] - 5.07) < 0.1
+    assert 0.05 < 1000 * np.sqrt(covariance[2, 2]) < 0.5  # 0.166 by NUTS

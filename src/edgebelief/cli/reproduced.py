@@ -9,7 +9,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from ..paper import ITEMS, SHARING, Work, page, reproduce
+from ..paper import ITEMS, SHARING, Work, modules, page, reproduce
 from .session import Misused, Session
 
 Found = dict[str, Any]
@@ -68,6 +68,7 @@ def _side_by_side(
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         running = [pool.submit(_group, some, data, out, small) for some in groups]
         try:
+            modules()  # which the page needs, while others work
             for done in as_completed(running):
                 yield from done.result()
         except BaseException:

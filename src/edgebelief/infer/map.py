@@ -41,6 +41,10 @@ class MAP(Engine):
         of the logarithm of those that are positive. The two differ by the Jacobian, sum of logs.
     starts : int
         How many maximisations.
+    rounds : int, optional
+        Most rounds of a climb (L-BFGS; a round is about one gradient). By default 200, and 1,200
+        for networks with channels, whose last climb is repeated once. A training that was stopped
+        early is a finding of the verdict.
     prior : "model" or None
         None leaves the prior's density out: maximum likelihood, started as above. Where labels are
         separable it has no maximum, and the verdict says so.
@@ -58,6 +62,7 @@ class MAP(Engine):
 
     space: Space = "constrained"
     starts: int = 8
+    rounds: int | None = None
     prior: Literal["model"] | None = "model"
 
     def __post_init__(self) -> None:
@@ -70,6 +75,8 @@ class MAP(Engine):
             )
         if self.starts < 1:
             raise ValueError(f"starts must be at least 1; got {self.starts}.")
+        if self.rounds is not None and self.rounds < 1:
+            raise ValueError(f"rounds must be at least 1, or None; got {self.rounds}.")
 
     def _fit(
         self,
@@ -79,7 +86,8 @@ class MAP(Engine):
         weights: Float[np.ndarray, " graphs"],
     ) -> Fit:
         measure: Measure = "likelihood" if self.prior is None else self.space
-        peak = highest_peak(key, LogDensity.of(model, data, weights), measure, self.starts)
+        density = LogDensity.of(model, data, weights)
+        peak = highest_peak(key, density, measure, self.starts, self.rounds)
         params = values_of(model, peak.z[None])
         figures = {
             "log density": peak.value,

@@ -157,6 +157,8 @@ class NUTS(Engine):
     ) -> tuple[Float[np.ndarray, "chains draws parameters"], dict[str, np.ndarray]]:
         start_key, run_key = jax.random.split(key)
         starts = jax.random.normal(start_key, (self.n_chains, frame.center.size))
+        if self.init == "map":
+            starts = jnp.asarray(frame.brought_back(np.asarray(starts), density), starts.dtype)
         keys = jax.random.split(run_key, self.n_chains)
         precise = starts.dtype == jnp.float64
         total = (self.n_warmup + self.n_draws) * len(batches)

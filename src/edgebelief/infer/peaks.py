@@ -50,6 +50,9 @@ MEMORY = 40
 NO_CURVATURE = 1e-3
 # That of a normal twice as wide as the prior.
 LEAST_CURVATURE = 0.25
+# A draw of a normal posterior is half a unit of log density a parameter below the mode on average;
+# one that is so many below is not in the posterior at all.
+FALLEN = 20.0
 
 
 class Laplace(NamedTuple):
@@ -114,6 +117,26 @@ class Frame(NamedTuple):
         """From w, (..., parameters)."""
         return self.center + w @ self.scale.T
 
+    def brought_back(
+        self, w: Float[np.ndarray, "places parameters"], density: LogDensity
+    ) -> Float[np.ndarray, "places parameters"]:
+        """Places by the normal that are not in the posterior, halfway to the mode until they are.
+
+        Labels may bound a parameter on one side alone, where a normal falls off the other.
+        """
+        with jax.enable_x64(True):
+            objective = _objective(density, "standard")
+            lowest = objective(self.center)[0] - FALLEN * self.center.size
+
+            def back(place: np.ndarray) -> np.ndarray:
+                for _ in range(20):
+                    if objective(self.z(place))[0] >= lowest:
+                        break
+                    place = place / 2
+                return place
+
+            return np.stack([back(place) for place in np.asarray(w, float)])
+
 
 class Peak(NamedTuple):
     """A maximum that was found."""
@@ -132,7 +155,9 @@ class Peak(NamedTuple):
     """How many starts ended here."""
 
 
-def highest_peak(key: Key | int, density: LogDensity, measure: Measure, starts: int) -> Peak:
+def highest_peak(
+    key: Key | int, density: LogDensity, measure: Measure, starts: int, rounds: int | None = None
+) -> Peak:
     """Maximise over z, from the best of many starts; in float64, whatever JAX is set to.
 
     Parameters
@@ -145,27 +170,33 @@ def highest_peak(key: Key | int, density: LogDensity, measure: Measure, starts: 
         ("standard"), or nothing ("likelihood").
     starts : int
         How many starts, the prior's median among them, are followed to the end.
+    rounds : int, optional
+        Most rounds of a climb; else as many as such networks need.
     """
-    climbed, values = climb_from_many(key, density, measure, starts)
+    climbed, values = climb_from_many(key, density, measure, starts, rounds)
+    best = climbed[int(values.argmax())]
     with jax.enable_x64(True):
-        polish = _polish if density.model.network.forward else _climb_again
-        peak = polish(_objective(density, measure), climbed[int(values.argmax())])
+        objective = _objective(density, measure)
+        if density.model.network.forward:
+            peak = _polish(objective, best)
+        else:
+            peak = _climb_again(objective, best, rounds or MANY_ROUNDS)
     # Two log densities within 0.01 of each other are the same to any use of them.
     return peak._replace(agreeing=int((values > peak.value - 0.01).sum()))
 
 
 def climb_from_many(
-    key: Key | int, density: LogDensity, measure: Measure, starts: int
+    key: Key | int, density: LogDensity, measure: Measure, starts: int, rounds: int | None = None
 ) -> tuple[list[np.ndarray], Float[np.ndarray, " starts"]]:
     """Where a climb ends from each of several starts, and the value there; on all cores."""
+    most = rounds or (ROUNDS if density.model.network.forward else MANY_ROUNDS)
     with jax.enable_x64(True):
         chosen = _starts(key, density, starts)
 
     def climbed(z: np.ndarray) -> tuple[np.ndarray, float]:
         with jax.enable_x64(True):  # which other threads do not know
             objective = _objective(density, measure)
-            rounds = ROUNDS if density.model.network.forward else MANY_ROUNDS
-            end = _climb(objective, z, rounds=rounds)
+            end = _climb(objective, z, rounds=most)
             return end, objective(end)[0]
 
     with ThreadPoolExecutor(n_cores()) as pool:
@@ -324,14 +355,14 @@ def _polish(objective: Objective, z: np.ndarray) -> Peak:
     return Peak(z, value, curvature, flattest, least, step_left)
 
 
-def _climb_again(objective: Objective, z: np.ndarray) -> Peak:
+def _climb_again(objective: Objective, z: np.ndarray, rounds: int) -> Peak:
     """Once more with nothing remembered; of a surface with so many kinks that second derivatives
     at a point say nothing.
 
     What is left is told by what it gained: half the square of a step is what a step gains.
     """
     before = objective(z)[0]
-    z = _climb(objective, z, tolerance=1e-11, rounds=MANY_ROUNDS)
+    z = _climb(objective, z, tolerance=1e-11, rounds=rounds)
     value, _ = objective(z)
     typical = np.eye(z.size) / TYPICAL_SD**2
     return Peak(z, value, typical, np.zeros(z.size), np.inf, float(np.sqrt(2 * (value - before))))
@@ -378,16 +409,23 @@ def _mean_curvature(objective: Objective, z: np.ndarray, curvature: np.ndarray) 
 
     -E[second derivative] = -Cov(x)^-1 E[(x - z) gradient(x)'],
 
-    with draws in opposite pairs, and the curvature that shapes them found by repetition.
+    with draws in opposite pairs, and the curvature that shapes them found by repetition, as long as
+    most of its draws are in the posterior.
     """
     # Four draws a parameter at least, for a matrix of full rank; Sobol' points: a power of two.
     half = max(8, 2 ** int(np.ceil(np.log2(2 * z.size))))
     law = qmc.MultivariateNormalQMC(np.zeros(z.size), rng=np.random.default_rng(0))
     draws = law.random(half)
     draws = np.concatenate([draws, -draws])
+    lowest = objective(z)[0] - FALLEN * z.size
+    good = curvature
     for _ in range(3):
         steps = draws @ _scale(_within_reach(curvature)).T
-        gradients = np.stack([objective(z + step)[1] for step in steps])
+        found = [objective(z + step) for step in steps]
+        values, gradients = map(np.array, zip(*found, strict=True))
+        if np.median(values) < lowest:
+            return good
+        good = curvature
         second = -np.linalg.solve(steps.T @ steps, steps.T @ gradients)
         curvature, *_ = _made_positive(second)
     return curvature

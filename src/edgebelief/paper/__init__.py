@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from .item import MissingData, Outcome, Row, Table, Work, kept, write_json
@@ -69,5 +70,9 @@ def reproduce(name: str, work: Work) -> dict[str, Any]:
 
 def page(work: Work) -> Path:
     """Write the page of all items that have been run."""
-    modules = {name: importlib.import_module(f"{__name__}.{name}") for name in ITEMS}
-    return write_page(work.out, modules)
+    return write_page(work.out, modules())
+
+
+def modules() -> dict[str, ModuleType]:
+    """Those of all items, which take seconds to import."""
+    return {name: importlib.import_module(f"{__name__}.{name}") for name in ITEMS}

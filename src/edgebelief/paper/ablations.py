@@ -71,7 +71,7 @@ class Ablations:
 
 FULL = Ablations()
 SMALL = Ablations(
-    subsets=((6, 2), (2, 2)), partial=((6, 1),), chains=(6,), chain_subsets=1, n_warmup=50,
+    subsets=((6, 2),), partial=((6, 1),), chains=(6,), chain_subsets=1, n_warmup=50,
     n_draws=50, graphs=Graphs(pool=12, n_test=6, n_nodes=8, depth=10),
 )  # fmt: skip
 

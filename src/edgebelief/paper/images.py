@@ -74,7 +74,7 @@ def run(work: Work) -> Outcome:
     how, most = (s.per_class, s.depth, s.n_draws), {POINT: s.point, ADDITIVE: s.additive}
     for k, (*size, draws) in enumerate(sizes):
         # The others take long; of MNIST once is enough.
-        everyone = k == 0 or size[0] == DIGITS
+        everyone = size[0] == DIGITS or (k == 0 and not work.small)
         for name in (BELIEF, POINT, ADDITIVE) if everyone else (BELIEF,):
             found[(name, *size)] = [
                 work.once(fit, name, *size, draw, *how, using=(folder,))
@@ -83,8 +83,9 @@ def run(work: Work) -> Outcome:
     here = [tuple(size) for *size, _ in sizes if size[0] != DIGITS]
     rows = [row for size in here for row in _rows(found[(BELIEF, *size)], size)]
     if here:
-        says += [_of_published(found, here), _of_point(found, here[0])]
-        says.append(_of_additive(found, here[0]))
+        says.append(_of_published(found, here))
+        if not work.small:
+            says += [_of_point(found, here[0]), _of_additive(found, here[0])]
     says += [_of_digits(found, (DIGITS, *s.small))]
     shown = here[0] if here else (DIGITS, *s.small)
     return Outcome(

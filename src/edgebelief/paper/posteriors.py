@@ -65,7 +65,7 @@ class Settings:
 FULL = Settings()
 SMALL = Settings(
     n_nodes=8, n_train=6, n_test=6, shallow=10, n_warmup=50, n_draws=50, target_accept=0.8,
-    max_tree_depth=3, seeds=2, deep=10, sizes=(2, 4, 6), pool=12, most_subsets=2,
+    max_tree_depth=3, seeds=2, deep=10, sizes=(2, 6), pool=12, most_subsets=2,
 )  # fmt: skip
 
 

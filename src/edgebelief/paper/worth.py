@@ -289,7 +289,7 @@ def run(work: Work) -> Outcome:
             who: [work.once(contend, who, where, draw, s) for draw in range(s.draws)]
             for who in EVERYONE
         }
-        for where in PROBLEMS
+        for where in work.settings(list(PROBLEMS), ["scikit-learn digits"])
     }
     return Outcome(
         [
