@@ -21,6 +21,9 @@ from ..edges import Support
 from .arviz import log_likelihoods
 from .model import EdgeModel, labels_of, those_of
 
+# Fewer draws than this have no tail of five, which is the least that Pareto's k is found from.
+ENOUGH = 25
+
 
 def forgetful_scores(
     model: EdgeModel,
@@ -39,14 +42,30 @@ def forgetful_scores(
     counts : array
         How often each graph counted; 0 for those to skip.
     """
-    from arviz_stats.base import array_stats  # slow to import
-
     fits = _fits(model, draws, data)
     scores, k = np.zeros(len(data)), np.zeros(len(data))
     for t in np.flatnonzero(counts):
-        log_weights, k[t] = array_stats.psislw(counts[t] * fits[:, t])
-        scores[t] = logsumexp(log_weights + fits[:, t]) - logsumexp(log_weights)
+        scores[t], k[t] = _forgotten(fits[:, t], counts[t])
+    if len(np.unique(fits, axis=0)) < ENOUGH:
+        k[counts > 0] = np.inf
     return scores, k
+
+
+def _forgotten(fits: Float[np.ndarray, " draws"], count: float) -> tuple[float, float]:
+    """The log score of a graph whose labels counted so often, as if left out; and Pareto's k.
+
+    Draws that fit it equally well, such as copies of one, are one value that counts for all: ties
+    have no tail.
+    """
+    from arviz_stats.base import array_stats  # slow to import
+
+    values, times = np.unique(fits, return_counts=True)
+    minus_log = count * values - np.log(times)
+    if len(values) >= ENOUGH:
+        log_weights, k = array_stats.psislw(minus_log)
+    else:
+        log_weights, k = -minus_log, 0.0 if len(values) == 1 else np.inf
+    return float(logsumexp(log_weights + values) - logsumexp(log_weights)), float(k)
 
 
 def _fits(
