@@ -28,7 +28,7 @@ SCORES = ("NLL", "Brier x100", "error %", "ECE")
 # one of them ends in a poor maximum.
 START = 4
 # A gradient of eight channels takes five times as long as one of four: their training is stopped.
-ROUNDS = {8: 120}
+ROUNDS = {8: 60}
 
 
 def authors_graphs(path: Path) -> dict[str, GraphDataset]:
