@@ -57,8 +57,8 @@ class Graphs:
 class Ablations:
     """How many training sets, of which sizes."""
 
-    subsets: tuple[tuple[int, int], ...] = ((50, 20), (5, 20), (2, 20), (1, 12))
-    """Graphs to train on, and how many random sets of so many: fewer where a fit takes long."""
+    subsets: tuple[tuple[int, int], ...] = ((50, 20), (5, 20), (2, 20), (1, 20))
+    """Graphs to train on, and how many random sets of so many."""
     partial: tuple[tuple[int, int], ...] = ((50, 10), (2, 20))
     """The same, where part of the parameters is in doubt: the first of those sets."""
     chains: tuple[int, ...] = (50, 5, 2, 1)

@@ -76,6 +76,9 @@ def fitted(
             return base
         theta = base.params["theta"][0]
         head = StochasticHead(base=network, theta=theta, heads=int(detail or 2))
+        if head.n_heads == network.channels:
+            # Some of these chains go astray, at a thousand gradients a draw.
+            chains = replace(chains, n_warmup=n_draws // 4, n_draws=n_draws // 2, max_tree_depth=6)
         return chains.run(seed, EdgeModel(head), train)
 
 
