@@ -1,14 +1,20 @@
 """Which engine suits a model."""
 
+from ..networks import StochasticHead
 from .engine import Engine
 from .exact import Exact, applies
 from .model import EdgeModel
 from .modes import Modes
 from .nuts import NUTS
 
+# Minutes at its longest, where chains of the usual length may take hours.
+HEAD = NUTS(n_warmup=300, n_draws=500, target_accept=0.9, max_tree_depth=7)
+
 
 def default_engine(model: EdgeModel) -> Engine:
     """`Exact` where it applies; `Modes` for a network with many parameters; else `NUTS`.
+
+    Of a head the chains are shorter: where they do not mix, more of the same would not cure it.
 
     Examples
     --------
@@ -21,4 +27,6 @@ def default_engine(model: EdgeModel) -> Engine:
     """
     if applies(model):
         return Exact()
+    if isinstance(model.network, StochasticHead):
+        return HEAD
     return NUTS() if model.network.forward else Modes()

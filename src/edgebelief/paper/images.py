@@ -313,7 +313,7 @@ def _spread(found: dict[Any, Any]) -> Any:
                 (IMAGES_CORRELATION[k], RED, "--", "the paper"),
                 (expected[k], GREEN, ":", "belief, if calibrated"),
             ):
-                if colour != RED or size[0] == MNIST:
+                if colour != RED or size[0] != DIGITS:
                     axis.plot(
                         [k - 0.35, k + 0.35], [value, value], color=colour, linestyle=style,
                         label=label if k == 0 else None,
