@@ -114,6 +114,7 @@ def test_the_dual_step_is_the_step_with_nothing_on_edges(n, x64, rng):
         np.testing.assert_allclose(dual.d.T, [support.degrees(one) for one in a], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_derivatives_of_the_dual_step_are_those_of_the_plain_one(x64, rng):
     support = Complete(6)
     e = jnp.asarray(rng.uniform(0.1, 5, support.n_edges))

@@ -74,7 +74,7 @@ def test_a_head_predicts_explains_saves_and_reports(head, data, tmp_path):
     assert len(checks) == 2
 
 
-def test_a_file_may_not_ask_for_any_number_of_channels(head, tmp_path):
+def test_a_file_may_not_ask_for_any_number_of_channels():
     from edgebelief.estimators.saved import _check_network
 
     with pytest.raises(ModelFileError, match="1,000 channels"):
