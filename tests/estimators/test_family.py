@@ -37,6 +37,10 @@ def test_names_mean_networks_engines_and_priors(data):
     engines = {name: default_engine(EdgeModel(network_of(name, 3))) for name in ("pds", "mimo")}
     assert isinstance(engines["pds"], NUTS)
     assert isinstance(engines["mimo"], Modes)
+    head = default_engine(EdgeModel(network_of("mimo-e", 3)))
+    assert isinstance(head, NUTS)
+    assert head.max_tree_depth < NUTS().max_tree_depth
+    assert head.target_accept is not None  # one attempt
     assert prior_of("flat", data, PDS()) == Prior.named("flat", "pds")
     believed = prior_of({"density": (0.1, 0.5)}, data, MIMO())
     assert believed["theta"] == prior_of({"density": (0.1, 0.5)}, data, DPG())["theta"]

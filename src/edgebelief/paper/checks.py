@@ -28,10 +28,11 @@ PRIORS = ("original", "altered")
 QUARTERS = ((0.0, 0.25), (0.25, 0.5), (0.5, 0.75), (0.75, 1.0))
 # In case the published check was not of the depth that we take it to be.
 OTHER_DEPTHS = (15, 10, 20)
-N_SHUFFLED = 10
 STATISTICS = ("density", "degree spread", "triangles", "components")
 # Below this, or above one less it, the labels are not like what the model draws.
 TAIL = 0.01
+# Graphs with shuffled labels.
+N_SHUFFLED = 10
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ def after_labels(labels: str, theirs: bool, s: Checks, path: Path | None) -> dic
         both = GraphDataset.sample(0, RandomGeometric(0.32), s.n_train + s.n_test, s.n_nodes)
         train, test = both[: s.n_train], both[s.n_train :]
     if labels == "shuffled":
-        # Labels that say nothing leave all of the prior to be looked at: of few graphs.
+        # Labels that say nothing leave all of the prior to be looked at: two minutes for 50 graphs.
         train = _shuffled(train[:N_SHUFFLED])
     posterior = _posterior(train, s.depth)
     data = test if labels == "held out" else train
