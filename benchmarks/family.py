@@ -1,7 +1,9 @@
 """The paper's other networks on its own graphs, and what training them takes.
 
     python benchmarks/family.py mimo  --data FOLDER --seed 0      trained, its readout in doubt
-    python benchmarks/family.py modes --data FOLDER [--starts 8]  an ensemble of modes
+    python benchmarks/family.py modes --data FOLDER               an ensemble of modes
+                                      [--starts 8 --rounds 1200]  other than by default
+                                      [--fresh 2000]              on so many graphs of ours, too
                                       or  --bases FILE ...        of those that `mimo` wrote
     python benchmarks/family.py head  --data FOLDER --heads 2 --base FILE | --stop 8.27
     python benchmarks/family.py pds   --data FOLDER
@@ -144,13 +146,19 @@ def modes(given):
     found = {}
     for weights in ("stacking", "evidence", "equal") if given.bases else ("stacking",):
         begin = time.perf_counter()
-        engine = Of(given.starts, weights, bases=tuple(given.bases))
+        engine = Of(given.starts, given.rounds, weights, bases=tuple(given.bases))
         posterior = engine.run(given.seed, EdgeModel(MIMO()), train)
         found[weights] = scores(posterior, test) | {
             "seconds": time.perf_counter() - begin,
+            "fresh": scores(posterior, fresh(given.fresh)) if given.fresh else None,
             **{k: posterior.verdict.figures[k] for k in ("modes", "effective modes", "Pareto k")},
         }
-    return {"seed": given.seed, "starts": given.starts, **found}
+    return {"seed": given.seed, "starts": given.starts, "rounds": given.rounds, **found}
+
+
+def fresh(n):
+    """Graphs like the authors', which no choice was made on but that of starts and rounds."""
+    return GraphDataset.sample(12345, RandomGeometric(0.32), n, n_nodes=20)
 
 
 def head(given):
@@ -233,7 +241,9 @@ def main():
     parser.add_argument("what", choices=("mimo", "modes", "head", "pds", "flat"))
     parser.add_argument("--data", type=Path)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--starts", type=int, default=8)
+    parser.add_argument("--starts", type=int, default=Modes.starts)
+    parser.add_argument("--rounds", type=int, default=Modes.rounds)
+    parser.add_argument("--fresh", type=int, default=0)
     parser.add_argument("--bases", type=Path, nargs="+", default=[])
     parser.add_argument("--heads", type=int, default=4)
     parser.add_argument("--base", type=Path)

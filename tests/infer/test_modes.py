@@ -136,6 +136,8 @@ def test_modes_that_differ_in_numbering_are_one(model):
 def test_an_ensemble_finds_distinct_channels_and_predicts(model, data):
     found = Modes(starts=2, n_draws=200).run(0, model, data[:9])
     assert found.verdict.figures["modes"] >= 1
+    stopped = Modes(starts=2, rounds=1, n_draws=200).run(0, model, data[:9])
+    assert stopped.verdict.figures["log density"] < found.verdict.figures["log density"]
     rows = np.unique(found.params["theta"], axis=0)
     for theta in rows:  # starts broke the symmetry: channels are not alike
         assert np.ptp(theta) > 0.01
@@ -179,6 +181,7 @@ def test_the_papers_readouts_and_priors():
         (lambda: Prior.named("altered", of="gru"), "of must be one of"),
         (lambda: Modes(weights="best"), "stacking, evidence or equal"),
         (lambda: Modes(starts=0), "at least 1"),
+        (lambda: Modes(rounds=0), "rounds must be at least 1"),
     ],
 )
 def test_what_does_not_go_together_is_refused(make, message):

