@@ -35,7 +35,7 @@ def rng():
 @pytest.fixture(scope="session")
 def additive():
     """An additive posterior and its data, with a category that tells a good deal."""
-    drawn = GraphDataset.sample(0, RandomGeometric(0.4), n_graphs=6, n_nodes=8, n_signals=100)
+    drawn = GraphDataset.sample(0, RandomGeometric(0.4), n_graphs=14, n_nodes=8, n_signals=100)
     rng = np.random.default_rng(0)
     roads = []
     for record in drawn:
@@ -47,4 +47,4 @@ def additive():
         covariates=roads,
     )  # fmt: skip
     model = EdgeModel(DPG(depth=20), Additive(features=("z", "rank sum", "distance")))
-    return Exact(n_draws=200).run(0, model, data), data
+    return Exact(n_draws=1000).run(0, model, data), data

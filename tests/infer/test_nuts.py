@@ -58,8 +58,9 @@ def test_it_says_how_it_ran(found):
     assert figures["R-hat"] <= 1.01
     assert figures["divergences"] == 0
     assert figures["effective draws (bulk)"] > 400
-    # Whitened by the Laplace approximation: a few steps a draw, not hundreds.
-    assert figures["steps a draw"] < 10
+    # Whitened by the Laplace approximation: trees of 7 or 15 steps, not hundreds (how many are of
+    # which kind differs from processor to processor).
+    assert figures["steps a draw"] <= 15
 
 
 def test_distances_on_another_scale_give_the_live_mode_and_a_conflict(model, data, found):

@@ -199,7 +199,7 @@ def term_curves(posterior: Posterior, key: Key | int = 0) -> list[TermCurve]:
     >>> from edgebelief.infer import EdgeModel, Exact
     >>> from edgebelief.networks import DPG
     >>> from edgebelief.readouts import Additive
-    >>> data = GraphDataset.sample(0, RandomGeometric(0.4), n_graphs=5, n_nodes=10)
+    >>> data = GraphDataset.sample(0, RandomGeometric(0.4), 10, n_nodes=10, n_signals=100)
     >>> model = EdgeModel(DPG(depth=50), Additive(features=("z", "rank sum")))
     >>> curves = term_curves(Exact().run(0, model, data))
     >>> sorted(curve.name for curve in curves)
@@ -235,7 +235,7 @@ def term_table(posterior: Posterior, key: Key | int = 0) -> pd.DataFrame:
     >>> from edgebelief.infer import EdgeModel, Exact
     >>> from edgebelief.networks import DPG
     >>> from edgebelief.readouts import Additive
-    >>> data = GraphDataset.sample(0, RandomGeometric(0.4), n_graphs=5, n_nodes=10)
+    >>> data = GraphDataset.sample(0, RandomGeometric(0.4), 10, n_nodes=10, n_signals=100)
     >>> model = EdgeModel(DPG(depth=50), Additive(features=("z", "rank sum")))
     >>> term_table(Exact().run(0, model, data)).columns.tolist()
     ['term', 'size', 'needed']

@@ -27,8 +27,8 @@ from .model import EdgeModel
 ALIKE = 1e-3
 # Graphs looked at, the first of the data set: a scale is seen in any of them.
 GRAPHS = 4
-# Rescalings that are tried for a cure.
-FACTORS = 10.0 ** np.arange(-9, 10)
+# Rescalings that are tried for a cure. (Not 10.0 ** k, which some processors round the wrong way.)
+FACTORS = np.array([float(f"1e{k}") for k in range(-9, 10)])
 
 
 class Flatness(NamedTuple):

@@ -56,7 +56,7 @@ class Additive(Readout):
     >>> from edgebelief.infer import EdgeModel, Exact
     >>> from edgebelief.networks import DPG
     >>> from edgebelief.readouts import Additive
-    >>> data = GraphDataset.sample(0, RandomGeometric(0.4), n_graphs=5, n_nodes=10)
+    >>> data = GraphDataset.sample(0, RandomGeometric(0.4), 10, n_nodes=10, n_signals=100)
     >>> model = EdgeModel(DPG(depth=50), Additive(features=("z", "rank sum")))
     >>> posterior = Exact().run(0, model, data)
     >>> [term.name for term in posterior.model.readout.terms]
