@@ -39,14 +39,14 @@ bench: $(VENV)/.ready
 
 # Every table and figure of the paper; DATA=FOLDER for those that need the authors' data.
 reproduce: $(VENV)/.ready
-	$(BIN)/edgebelief reproduce --jobs 2 --out reproduction $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m reproduction --jobs 2 --out reproduction-output $(if $(DATA),--data $(DATA))
 	mkdir -p docs/images/reproduction
-	cp reproduction/reproduction.md docs/
-	cp reproduction/images/reproduction/*.png docs/images/reproduction/
+	cp reproduction-output/reproduction.md docs/
+	cp reproduction-output/images/reproduction/*.png docs/images/reproduction/
 
 docs: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --editable ".[docs]"
 	$(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) site demo-output reproduction .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(VENV) site demo-output reproduction-output .pytest_cache .ruff_cache .mypy_cache

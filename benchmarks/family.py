@@ -29,8 +29,9 @@ import numpy as np
 from edgebelief import metrics
 from edgebelief.belief import predict
 from edgebelief.data import GraphDataset, RandomGeometric
-from edgebelief.infer import MAP, NUTS, EdgeModel, Exact, InferenceWarning, Modes, fixed, peaks
-from edgebelief.infer.density import values_of
+from edgebelief.infer import MAP, NUTS, EdgeModel, Exact, InferenceWarning, Modes, fixed
+from edgebelief.infer.gradient import optimise
+from edgebelief.infer.gradient.density import values_of
 from edgebelief.networks import DPG, MIMO, PDS, StochasticHead
 
 PUBLISHED_TRAINING_NLL = 8.27
@@ -70,7 +71,7 @@ class Watched:
     def __init__(self, model, train, until=-np.inf):
         self.model, self.train, self.until = model, train, until
         self.best, self.z, self.gradients, self.reached = -np.inf, None, 0, None
-        self.plain = peaks._objective
+        self.plain = optimise._objective
 
     def __call__(self, density, measure):
         objective = self.plain(density, measure)
@@ -94,13 +95,13 @@ class Watched:
 def trained(given, train, until=-np.inf):
     model = EdgeModel(MIMO())
     watch = Watched(model, train, until)
-    peaks._objective = watch
+    optimise._objective = watch
     begin = time.perf_counter()
     try:
         posterior = MAP(starts=1).run(given.seed, model, train)
     except Reached:
         posterior = None
-    peaks._objective = watch.plain
+    optimise._objective = watch.plain
     return model, posterior, watch, time.perf_counter() - begin
 
 
@@ -135,7 +136,7 @@ class Of(Modes):
         if not self.bases:
             return super()._fit(key, model, data, weights)
         found = [json.loads(base.read_text()) for base in self.bases]
-        place = model.prior["theta"].place_of
+        place = model.prior["theta"].to_z
         ends = [np.r_[place(one["theta"]), np.zeros(5)] for one in found]
         values = np.array([one["log density"] for one in found])
         return self.around(key, model, ends, values, data, weights)

@@ -2,7 +2,7 @@
 
 The rivals are ours, compiled, in float64, on the same distances: DPG (the paper's Algorithm 1), DPG
 with momentum and restarts, and PDS (Algorithm 2) at the best of a range of step sizes, found
-beforehand at no charge. Compile time is left out. A rival that takes longer than the limit is
+precompute at no charge. Compile time is left out. A rival that takes longer than the limit is
 stopped there, and its time is a lower bound (">").
 
     python benchmarks/solvers.py [--nodes 20 200 1000] [--limit 30] [--json FILE]

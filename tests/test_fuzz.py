@@ -30,7 +30,7 @@ from edgebelief.data import (
     save_dataset,
     transformed,
 )
-from edgebelief.data.forms import graphs_from
+from edgebelief.data.coerce import graphs_from
 from edgebelief.edges import Complete
 from edgebelief.estimators import GraphLearner
 from edgebelief.infer import InferenceWarning

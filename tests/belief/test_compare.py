@@ -9,7 +9,7 @@ from edgebelief import metrics
 from edgebelief.belief import compare, leave_one_out, predict
 from edgebelief.data import GraphDataset, RandomGeometric
 from edgebelief.infer import MAP, EdgeModel, Exact
-from edgebelief.infer.left_out import forgetful_scores
+from edgebelief.infer.loo import psis_loo
 from edgebelief.networks import DPG
 
 MODEL = EdgeModel(DPG(depth=10))
@@ -98,16 +98,16 @@ def test_models_are_fitted_and_scored_on_other_graphs(data):
 def test_copies_of_a_draw_count_as_often_as_they_are_there(data, posterior):
     draws = posterior.draws(0, 400)
     counts = np.ones(len(data))
-    plain, k = forgetful_scores(MODEL, draws, data, counts)
+    plain, k = psis_loo(MODEL, draws, data, counts)
     fourfold = {name: np.repeat(x, 4, axis=0) for name, x in draws.items()}
-    scores, again = forgetful_scores(MODEL, fourfold, data, counts)
+    scores, again = psis_loo(MODEL, fourfold, data, counts)
     np.testing.assert_allclose(scores, plain, atol=1e-3)
     np.testing.assert_allclose(again, k, atol=1e-6)
 
 
 def test_of_few_draws_nothing_can_be_told(data, posterior):
     few = {name: np.repeat(x, 100, axis=0) for name, x in posterior.draws(0, 10).items()}
-    scores, k = forgetful_scores(MODEL, few, data, np.ones(len(data)))
+    scores, k = psis_loo(MODEL, few, data, np.ones(len(data)))
     assert np.isfinite(scores).all()
     assert (k == np.inf).all()
     point = MAP().run(0, MODEL, data)

@@ -111,7 +111,7 @@ def test_the_stated_mass_of_theta_gives_graphs_as_believed(
     data, density, max_components, mass, rng
 ):
     prior = elicit_prior(data, density, max_components, mass)
-    thetas = prior["theta"].value_at(rng.normal(size=400))
+    thetas = prior["theta"].from_z(rng.normal(size=400))
     # Theta beyond what float64 resolves, or needs: the graph changes no more.
     sweep = theta_sweep(data, np.clip(thetas, 1e-6, 1e4))
     inside = (sweep.mean_density >= density[0]) & (sweep.mean_density <= density[1])

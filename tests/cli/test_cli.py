@@ -22,7 +22,7 @@ from edgebelief.data import load_dataset, read_signals, read_table
 from .tables import NAMES, square, table
 
 COMMANDS = ["simulate", "learn", "elicit", "fit", "predict", "check", "score"]
-COMMANDS += ["explain", "report", "demo", "reproduce", "info"]
+COMMANDS += ["explain", "report", "demo", "info"]
 # A command of its own takes a second to begin: JAX.
 PROGRAM = [sys.executable, "-m", "edgebelief"]
 
@@ -564,3 +564,9 @@ def test_a_call_leaves_signals_alone():
     before = signal.getsignal(signal.SIGINT)
     main(["info"])
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_reproduce_says_where_it_went(edgebelief):
+    ran = edgebelief("reproduce", "sweep", "--small")
+    assert ran.code == 2
+    assert "python -m reproduction" in ran.err

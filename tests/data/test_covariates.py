@@ -11,7 +11,7 @@ from edgebelief.data import (
     read_covariates,
     save_dataset,
 )
-from edgebelief.data.forms import graphs_from
+from edgebelief.data.coerce import graphs_from
 from problems import readable
 
 NAMES = ("ada", "bob", "cy")

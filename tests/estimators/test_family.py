@@ -10,8 +10,8 @@ from edgebelief.cli import main
 from edgebelief.data import GraphDataset, RandomGeometric
 from edgebelief.estimators.settings import network_of, prior_of
 from edgebelief.infer import NUTS, EdgeModel, Modes, Prior, default_engine, fixed
-from edgebelief.modelfile import ModelFileError
 from edgebelief.networks import DPG, MIMO, PDS, StochasticHead
+from edgebelief.persist.modelfile import ModelFileError
 
 # So few labels leave findings.
 pytestmark = pytest.mark.filterwarnings("ignore::edgebelief.infer.InferenceWarning")
@@ -79,7 +79,7 @@ def test_a_head_predicts_explains_saves_and_reports(head, data, tmp_path):
 
 
 def test_a_file_may_not_ask_for_any_number_of_channels():
-    from edgebelief.estimators.saved import _check_network
+    from edgebelief.persist.learner import _check_network
 
     with pytest.raises(ModelFileError, match="1,000 channels"):
         _check_network(MIMO(channels=1000))

@@ -9,8 +9,8 @@ from edgebelief.data import ErdosRenyi, GraphDataset
 from edgebelief.edges import Complete
 from edgebelief.estimators.settings import scaled_by
 from edgebelief.infer import EdgeModel, Exact
-from edgebelief.infer.growth import growth_of
-from edgebelief.infer.logistic import Labels
+from edgebelief.infer.exact.growth import growth_of
+from edgebelief.infer.exact.regression import Labels
 from edgebelief.networks import DPG, DPGParams, Output
 from edgebelief.readouts import Affine, AffineParams, Sized, SizedParams
 

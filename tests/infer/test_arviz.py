@@ -3,14 +3,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from arviz_stats import loo
-from posteriors import grid_posterior
 
 from edgebelief.data import GraphDataset, RandomGeometric
 from edgebelief.infer import EdgeModel
 from edgebelief.infer.arviz import to_arviz
-from edgebelief.infer.map import MAP
-from edgebelief.infer.nuts import NUTS
+from edgebelief.infer.engines.map import MAP
+from edgebelief.infer.engines.nuts import NUTS
 from edgebelief.networks import DPG
+from posteriors import grid_posterior
 
 
 @pytest.fixture(scope="module")

@@ -21,11 +21,11 @@ def test_marginals_are_those_of_scipy(marginal, same, x64):
     x = same.ppf(q)
     np.testing.assert_allclose(marginal.distribution.log_prob(x), same.logpdf(x), rtol=1e-9)
     z, h = stats.norm.ppf(q), 1e-4
-    up, here, down = (marginal.value_at(z + s) for s in (h, 0, -h))
-    first, second = marginal.slopes_at(z)
+    up, here, down = (marginal.from_z(z + s) for s in (h, 0, -h))
+    first, second = marginal.from_z_derivatives(z)
     np.testing.assert_allclose(first, (up - down) / (2 * h), rtol=1e-5)
     np.testing.assert_allclose(second, (up - 2 * here + down) / h**2, rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(marginal.place_of(x), stats.norm.ppf(q), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(marginal.to_z(x), stats.norm.ppf(q), rtol=1e-9, atol=1e-12)
     assert marginal.positive == (same.support()[0] >= 0)
 
 
@@ -79,14 +79,14 @@ def test_impossible_priors_are_refused(make, error, message):
 def test_half_normal_places_are_quantiles():
     z = np.linspace(-9, 6, 301)
     marginal = half_normal(0.5)
-    value = marginal.value_at(z)
+    value = marginal.from_z(z)
     near = z > -6  # further out SciPy's own quantile loses its digits
     np.testing.assert_allclose(
         value[near], stats.halfnorm.ppf(stats.norm.cdf(z), scale=0.5)[near], rtol=1e-6
     )
-    np.testing.assert_allclose(marginal.place_of(value), z, atol=1e-8)
-    first, second = marginal.slopes_at(z)
+    np.testing.assert_allclose(marginal.to_z(value), z, atol=1e-8)
+    first, second = marginal.from_z_derivatives(z)
     step = 1e-4
-    ahead, behind = marginal.value_at(z + step), marginal.value_at(z - step)
+    ahead, behind = marginal.from_z(z + step), marginal.from_z(z - step)
     np.testing.assert_allclose(first, (ahead - behind) / (2 * step), rtol=1e-4, atol=1e-12)
     np.testing.assert_allclose(second, (ahead - 2 * value + behind) / step**2, rtol=1e-3, atol=1e-6)

@@ -138,7 +138,7 @@ def test_forward_reverse_and_finite_difference_gradients_agree(case, e, x64, rng
             difference = (f(up, e) - f(down, e)) / (2 * h * size)
             got = float(reverse[i][place])
             assert got == pytest.approx(float(difference), rel=1e-6, abs=1e-7)
-    if network.forward:
+    if network.forward_mode:
         forward = jax.jacfwd(f)(params, e)
         _, tangents = network.with_tangents(params, e)
         state = network(params, e)
@@ -261,7 +261,7 @@ def test_many_graphs_and_large_ones_go_other_ways_to_the_same_answer(rng, x64):
         for net, p in ((network, params), (head, HeadParams(np.array([0.3, 0.6])))):
             together = net(p, stack)
             close([x[4] for x in together], net(p, stack[4], Restricted.from_pairs(pairs)), 1e-9)
-            before = net.beforehand(jnp.asarray(stack), Complete(n))
+            before = net.precompute(jnp.asarray(stack), Complete(n))
             close(net(p, stack, Complete(n), before), together, 1e-12)
 
 

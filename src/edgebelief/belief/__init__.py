@@ -6,9 +6,9 @@ from .compare import LeftOut, compare, leave_one_out
 from .decide import decide
 from .elicit import Elicited, ThetaSweep, elicit_prior, theta_sweep
 from .explain import TermCurve, explain, explain_edges, term_curves, term_table
-from .likeness import BeliefWarning
 from .predict import EdgeBelief, Predictions, intervals, predict, sample_graphs
 from .propagate import propagate, to_networkx
+from .shift import BeliefWarning
 from .weights import WeightBelief, WeightPredictions, predict_weights
 
 __all__ = [

@@ -22,7 +22,7 @@ from scipy.sparse.csgraph import connected_components
 from ..data.dataset import GraphDataset, Stack
 from ..data.randomness import Key, as_key, split
 from ..edges import Complete
-from ..infer.density import beforehand
+from ..infer.gradient.density import precompute
 from ..infer.model import EdgeModel
 from ..infer.posterior import Posterior
 from .predict import as_dataset
@@ -205,7 +205,7 @@ def _replicates(key: Key, model: EdgeModel, params: Mapping[str, Any], stack: St
     A draw's graphs have a key of their own, so the parts it is done in do not matter.
     """
     n, pairs = len(next(iter(params.values()))), model.pairs(stack)
-    before = beforehand(model.network, stack.e, stack.support)
+    before = precompute(model.network, stack.e, stack.support)
     each = len(stack.e) * stack.support.n_nodes**2 * (1 + sum(model.sizes.values()))
     size = max(1, min(n, NUMBERS // each))
     size = -(-n // -(-n // size))  # equal parts, so that one compilation serves all

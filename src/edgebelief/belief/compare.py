@@ -18,12 +18,12 @@ from jaxtyping import Bool, Float
 
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, split
-from ..infer.auto import default_engine
-from ..infer.engine import Engine
-from ..infer.left_out import forgetful_scores
+from ..infer.diagnostics import PARETO_K, InferenceWarning
+from ..infer.engines.auto import default_engine
+from ..infer.engines.base import Engine
+from ..infer.loo import psis_loo
 from ..infer.model import EdgeModel, check_weights
 from ..infer.posterior import Posterior
-from ..infer.verdict import PARETO_K, InferenceWarning
 from .metrics import brier, ece, error, nll
 from .predict import predict
 
@@ -89,7 +89,7 @@ def leave_one_out(
         scores[used], refitted[used] = posterior.log_evidence, True
         return LeftOut(scores, k, refitted)
     draws = posterior.draws(draw_key, DRAWS)
-    scores, k = forgetful_scores(posterior.model, draws, data, counts)
+    scores, k = psis_loo(posterior.model, draws, data, counts)
     hard = used[np.argsort(-k[used])][:REFITS]
     for t in hard:
         others = np.where(np.arange(len(data)) == t, 0.0, counts)

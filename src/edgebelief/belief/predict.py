@@ -26,11 +26,11 @@ from scipy.special import expit, logsumexp
 from ..cores import n_cores
 from ..data.dataset import GraphDataset, Stack
 from ..data.randomness import Key, split
-from ..infer.density import beforehand
-from ..infer.model import EdgeModel, labels_of, those_of
+from ..infer.gradient.density import precompute
+from ..infer.model import EdgeModel, labels_of, params_of
 from ..infer.posterior import Posterior
 from ..validate import is_one_graph
-from .likeness import warn_if_unlike
+from .shift import warn_if_unlike
 
 # Network parameters per compiled call; draws of the readout's at each of them, at most.
 BLOCK, GROUP = 32, 256
@@ -314,7 +314,7 @@ def _sums(
     """Mean and variance of p, and the log-likelihood of each graph at each draw."""
     part = stack.part(here)
     e, pairs = jnp.asarray(part.e), model.pairs(part)
-    before = beforehand(model.network, part.e, part.support)
+    before = precompute(model.network, part.e, part.support)
     labels = labels_of(part) if part.known.any() else None
     running = _Running(jnp.zeros(()), jnp.zeros(e.shape), jnp.zeros(e.shape))
     likelihood = []
@@ -344,14 +344,14 @@ def _add_block(model: Any, running: _Running, block: Any, data: Any, support: An
 
         def draw(running: _Running, one: Any) -> tuple[_Running, Array]:
             params, weight = one
-            logits = readout.logits(those_of(readout, params), reduced)
+            logits = readout.logits(params_of(readout, params), reduced)
             total = running.weight + weight
             off = jax.nn.sigmoid(logits) - running.mean
             mean = running.mean + off * (weight / jnp.maximum(total, 1e-30))
             square = running.square + weight * off * (jax.nn.sigmoid(logits) - mean)
             fit = jnp.zeros(len(e))
             if labels is not None:
-                own = those_of(likelihood, params)
+                own = params_of(likelihood, params)
                 fit = likelihood.log_likelihood(logits, *labels, own, more)
             return _Running(total, mean, square), fit
 
@@ -381,5 +381,5 @@ def _edges_of(model: EdgeModel, draws: Any, given: Any, support: Any, keys: Arra
 def _given(model: EdgeModel, stack: Stack, row: int) -> Any:
     """Distances of one graph, its pair features, and what the network computes once for it."""
     part = stack.part(slice(row, row + 1))
-    before = beforehand(model.network, part.e, part.support)
+    before = precompute(model.network, part.e, part.support)
     return jax.tree.map(lambda x: x[0], (jnp.asarray(part.e), model.pairs(part), before))

@@ -24,8 +24,8 @@ from jaxtyping import Array, Float
 
 from ..data.dataset import GraphDataset, GraphRecord, Stack
 from ..data.randomness import Key, split
-from ..infer.density import beforehand
-from ..infer.model import EdgeModel, those_of
+from ..infer.gradient.density import precompute
+from ..infer.model import EdgeModel, params_of
 from ..infer.posterior import Posterior
 from .predict import Predictions, as_dataset, predict
 
@@ -171,7 +171,7 @@ def _together(stack: Stack, n: int) -> list[Stack]:
 
 
 def _given(model: EdgeModel, part: Stack) -> Any:
-    before = beforehand(model.network, part.e, part.support)
+    before = precompute(model.network, part.e, part.support)
     return jnp.asarray(part.e), model.pairs(part), before
 
 
@@ -182,7 +182,7 @@ def _laws(model: EdgeModel, draws: Any, given: Any, support: Any) -> tuple[Array
 
     def one(params: Any) -> tuple[Array, Array, Array]:
         logits, more = model.logits_and_more(params, e, support, *known)
-        own = those_of(model.likelihood, params)
+        own = params_of(model.likelihood, params)
         centre, spread = model.likelihood.weight_at(own, more)  # type: ignore[attr-defined]
         return logits, centre, spread[None, None]
 

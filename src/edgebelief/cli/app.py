@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from . import options as o
-from .session import session
+from .session import Misused, session
 
 app = typer.Typer(
     help="Learn graphs from data, with calibrated belief in every edge.\n\n"
@@ -436,38 +436,18 @@ def demo(
         walk(this, folder, seed, force)
 
 
-@app.command(epilog="Example: `edgebelief reproduce sweep checks --small`")
+@app.command(hidden=True, context_settings={"ignore_unknown_options": True})
 def reproduce(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[NAME]...",
-            help="Items: sweep, checks, iid, uncertainty, shift, mismatch, sizes, ablations, "
-            "stocks, images, steps, posteriors, worth, depth, readouts. By default, all.",
-            show_default=False,
-        ),
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", show_default=False)
     ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="With the authors' data.", show_default=False),
-    ] = None,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to write.")] = Path(
-        "reproduction"
-    ),
-    small: Annotated[
-        bool, typer.Option("--small", help="Tiny settings: does everything run?")
-    ] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="Items side by side, in processes.")] = 1,
-    json: o.Json = False,
 ) -> None:
-    """Every table and figure of the paper: its numbers beside ours, and what holds.
-
-    A run that was stopped goes on where it was; what is in FOLDER already is not run again.
-    """
-    with session(json) as this:
-        from .reproduced import reproduced
-
-        reproduced(this, names or [], data, out, small, jobs)
+    """Moved: the paper's tables and figures are run from the source repository."""
+    with session("--json" in (words or [])):
+        raise Misused(
+            "reproduce is no longer part of the command. In a checkout of the source repository: "
+            "`make reproduce`, or `python -m reproduction NAME --small`."
+        )
 
 
 @app.command(epilog="Example: `edgebelief info model.eb`")

@@ -137,7 +137,7 @@ def elicited(
     """`edgebelief elicit`."""
     from ..atomic import replacing
     from ..belief import elicit_prior
-    from ..data.forms import graphs_from
+    from ..data.coerce import graphs_from
 
     if out is not None:
         check_target(out, force, (".json",), given.read_files)

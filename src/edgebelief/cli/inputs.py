@@ -15,6 +15,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
+from ..data.coerce import check_has_weights, weight_column
 from ..data.covariates import pair_covariates
 from ..data.dataset import GraphDataset
 from ..data.files import (
@@ -24,7 +25,6 @@ from ..data.files import (
     read_matrix,
     read_signals,
 )
-from ..data.forms import check_has_weights, weight_column
 from ..data.tables import read_table
 from ..edges import Complete
 from ..validate import check_edge_weights, check_labels, check_names

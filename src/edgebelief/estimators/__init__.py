@@ -1,7 +1,7 @@
 """Graph learning in scikit-learn's conventions."""
 
+from ..persist.learner import load
 from .learner import GraphLearner
-from .saved import load
 from .smooth import SmoothGraph
 
 __all__ = ["GraphLearner", "SmoothGraph", "load"]

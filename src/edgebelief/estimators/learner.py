@@ -36,9 +36,9 @@ from ..belief import (
     term_table,
     to_networkx,
 )
+from ..data.coerce import Graphs, graphs_from, warn_if_alike
 from ..data.dataset import GraphDataset
 from ..data.ensembles import Ensemble
-from ..data.forms import Graphs, graphs_from, warn_if_alike
 from ..data.signals import Filter, SquareRootInverse, Transform
 from ..infer import EdgeModel, Engine, Prior, default_engine
 from ..infer.prepare import prepared
@@ -579,7 +579,7 @@ class GraphLearner(BaseEstimator):
 
         Settings, posterior and verdict, no data. No pickle: reading a file executes nothing.
         """
-        from .saved import save
+        from ..persist.learner import save
 
         check_is_fitted(self)
         save(path, self)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..belief import elicit_prior
+from ..data.coerce import rescaled
 from ..data.dataset import GraphDataset
-from ..data.forms import rescaled
 from ..infer import (
     MAP,
     NUTS,
@@ -91,7 +91,7 @@ def _sized(readout: Any, network: Network) -> Readout:
             f"size_aware has a readout of its own, with the parameters of 'affine'; got readout="
             f"{readout!r}. Leave one of them out."
         )
-    if network.family != "dpg":
+    if network.kind != "dpg":
         raise ValueError(
             f"size_aware is for DPG, of whose weights it is known how they fall with size; the "
             f"network is a {type(network).__name__}."
@@ -119,7 +119,7 @@ def check_size_aware(scale: Any, prior: Any, weighted: Any) -> None:
 
 
 def _check_goes_with(readout: str, network: Network) -> None:
-    if readout != "affine" and network.family != "dpg":
+    if readout != "affine" and network.kind != "dpg":
         raise ValueError(
             f"readout {readout!r} is for DPG, whose weights it scales; the network is a "
             f"{type(network).__name__}. Use readout='affine', the paper's."
@@ -151,17 +151,17 @@ def prior_of(prior: Any, data: GraphDataset, network: Network) -> Prior:
     if isinstance(prior, Prior):
         return prior
     if isinstance(prior, str):
-        return Prior.named(prior, network.family)
+        return Prior.named(prior, network.kind)
     if isinstance(prior, Mapping):
-        if network.family == "pds":
+        if network.kind == "pds":
             raise ValueError(
                 "prior from beliefs about graphs is one of theta, which PDS has none of; give it a "
                 "Prior of alpha, beta and b, or use DPG."
             )
         found = elicit_prior(data, **prior)
-        if network.family == "dpg":
+        if network.kind == "dpg":
             return found
-        return Prior.named("altered", network.family).replace(theta=found["theta"])
+        return Prior.named("altered", network.kind).replace(theta=found["theta"])
     raise TypeError(
         f"prior must be a name, a Prior, or beliefs such as {{'density': (0.05, 0.5)}}; got "
         f"{prior!r}."

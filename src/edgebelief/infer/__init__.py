@@ -1,13 +1,15 @@
 """Belief over parameters: priors, likelihood, the model; engines and the posterior they return."""
 
-from .auto import default_engine
-from .engine import Engine
-from .exact import Exact
+from .diagnostics import Finding, InferenceWarning, Verdict
+from .engines.auto import default_engine
+from .engines.base import Engine
+from .engines.exact import Exact
+from .engines.map import MAP
+from .engines.modes import Modes
+from .engines.nuts import NUTS
+from .engines.vi import VI
 from .likelihoods import BernoulliEdges, Likelihood, WeightedEdges
-from .map import MAP
 from .model import EdgeModel
-from .modes import Modes
-from .nuts import NUTS
 from .posterior import Fingerprint, Posterior
 from .priors import (
     Fixed,
@@ -23,8 +25,6 @@ from .priors import (
     loguniform,
     normal,
 )
-from .verdict import Finding, InferenceWarning, Verdict
-from .vi import VI
 
 __all__ = [
     "BernoulliEdges",

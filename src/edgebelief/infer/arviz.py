@@ -15,8 +15,8 @@ from jaxtyping import Array, Float
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, as_key
 from ..edges import Support
-from .density import beforehand
-from .model import EdgeModel, labels_of, those_of
+from .gradient.density import precompute
+from .model import EdgeModel, labels_of, params_of
 from .posterior import Posterior
 
 Draws = Mapping[str, Float[np.ndarray, "chains draws"]]
@@ -131,7 +131,7 @@ def _pass(
     density = np.empty((keys.size, len(data)))
     for stack in data.stacks():
         stack_keys = jax.vmap(jax.random.fold_in, (0, None))(keys, stack.support.n_nodes)
-        before = beforehand(model.network, stack.e, stack.support)
+        before = precompute(model.network, stack.e, stack.support)
         given = (jnp.asarray(stack.e), labels_of(stack), model.pairs(stack), before)
         here = _pass_stack(model, flat, stack_keys, given, stack.support)
         likelihood[:, stack.places], density[:, stack.places] = map(np.asarray, here)
@@ -153,7 +153,7 @@ def _pass_stack(
         params, key = drawn
         logits, more = model.logits_and_more(params, e, support, pairs, before)
         replicate = jax.random.bernoulli(key, jax.nn.sigmoid(logits)) & known
-        own = those_of(model.likelihood, params)
+        own = params_of(model.likelihood, params)
         likelihood = model.likelihood.log_likelihood(logits, a, known, log_w, own, more)
         return likelihood, replicate.sum(-1) / known.sum(-1)
 

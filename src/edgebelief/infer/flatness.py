@@ -20,7 +20,7 @@ from scipy.stats import qmc
 
 from ..data.dataset import GraphDataset
 from ..edges import Support
-from .density import beforehand
+from .gradient.density import precompute
 from .model import EdgeModel
 
 # Outputs that differ by less than this share of the largest are alike.
@@ -49,7 +49,7 @@ def is_dead(a: Float[Any, "... edges"]) -> Bool[Any, "..."]:
     return (a == 0).all(-1)
 
 
-def is_alike(a: Float[Any, "... edges"]) -> Bool[Any, "..."]:
+def is_flat(a: Float[Any, "... edges"]) -> Bool[Any, "..."]:
     """Whether a graph's outputs are all alike, zero or not."""
     return a.max(-1) - a.min(-1) <= ALIKE * abs(a).max(-1)
 
@@ -80,7 +80,7 @@ def flatness(
     dead, alike = np.ones(weights.size, bool), np.ones(weights.size, bool)
     for stack in data[:GRAPHS].stacks():
         e, support = stack.e * factor, stack.support
-        given = jnp.asarray(e), beforehand(network, e, support)
+        given = jnp.asarray(e), precompute(network, e, support)
         found = [
             _look(network, {k: jnp.asarray(v[part]) for k, v in drawn.items()}, given, support)
             for part in np.array_split(np.arange(weights.size), -(-weights.size // 64))
@@ -97,7 +97,7 @@ def prior_flatness(
 
     With one parameter in the network the share is within 1/n.
     """
-    n_own = sum(model.in_doubt[name] for name in model.network.params_type._fields)
+    n_own = sum(model.free_sizes[name] for name in model.network.params_type._fields)
     match n_own:
         case 0:
             places = np.zeros((1, 0))
@@ -105,8 +105,8 @@ def prior_flatness(
             places = ndtri((np.arange(n)[:, None] + 0.5) / n)
         case _:
             places = ndtri(qmc.Sobol(n_own, seed=0).random(n))
-    others = np.zeros((len(places), model.n_numbers - n_own))
-    draws = model.values_at(np.concatenate([places, others], axis=1))
+    others = np.zeros((len(places), model.n_free - n_own))
+    draws = model.from_z(np.concatenate([places, others], axis=1))
     return flatness(model, draws, data, factor=factor)
 
 
@@ -145,6 +145,6 @@ def _look(
 
     def one(values: dict[str, Array]) -> tuple[Array, Array]:
         a = network(network.params_type(**values), e, support, before).a
-        return is_dead(a).all(), is_alike(a).all()
+        return is_dead(a).all(), is_flat(a).all()
 
     return jax.lax.map(one, draws)

@@ -87,7 +87,7 @@ class EdgeModel(eqx.Module):
                 f"weights follow a network of one channel; {type(self.network).__name__} has "
                 f"{self.network.n_channels}. Use DPG or PDS, or edges without weights."
             )
-        given = Prior.named(prior, self.network.family) if isinstance(prior, str) else prior
+        given = Prior.named(prior, self.network.kind) if isinstance(prior, str) else prior
         beyond = {n: m for n, m in BEYOND.items() if n in self.parameters and n not in given}
         self.prior = given.replace(**beyond) if beyond else given
         missing = set(self.parameters) ^ set(self.prior)
@@ -107,10 +107,10 @@ class EdgeModel(eqx.Module):
     @property
     def parameters(self) -> tuple[str, ...]:
         """The names of the parameters: the network's, the readout's, the likelihood's."""
-        return self.of_logits + self.likelihood.params_type._fields
+        return self.logit_parameters + self.likelihood.params_type._fields
 
     @property
-    def of_logits(self) -> tuple[str, ...]:
+    def logit_parameters(self) -> tuple[str, ...]:
         """The names of those that the logits depend on: the network's and the readout's."""
         return self.network.params_type._fields + self.readout.params_type._fields
 
@@ -125,7 +125,7 @@ class EdgeModel(eqx.Module):
         return self.network.is_prepared and self.readout.is_prepared
 
     @property
-    def labels(self) -> dict[str, tuple[str, int | None]]:
+    def scalar_names(self) -> dict[str, tuple[str, int | None]]:
         """What tables list: each number's name, the parameter it is of, and its place in that."""
         found: dict[str, tuple[str, int | None]] = {}
         for name in self.parameters:
@@ -136,7 +136,7 @@ class EdgeModel(eqx.Module):
         return found
 
     @property
-    def in_doubt(self) -> dict[str, int]:
+    def free_sizes(self) -> dict[str, int]:
         """How many numbers are to be inferred of each parameter: none of those that are fixed."""
         return {
             name: 0 if self.prior[name].fixed else self.sizes.get(name, 1)
@@ -144,20 +144,20 @@ class EdgeModel(eqx.Module):
         }
 
     @property
-    def n_numbers(self) -> int:
+    def n_free(self) -> int:
         """How many numbers are to be inferred."""
-        return sum(self.in_doubt.values())
+        return sum(self.free_sizes.values())
 
-    def values_at(self, z: Any) -> dict[str, Any]:
-        """The parameters at places z of their priors, (..., n_numbers)."""
+    def from_z(self, z: Any) -> dict[str, Any]:
+        """The parameters at places z of their priors, (..., n_free)."""
         found, start = {}, 0
         xp = namespace(z)
-        for name, n in self.in_doubt.items():
+        for name, n in self.free_sizes.items():
             marginal, shape = self.prior[name], (*z.shape[:-1], *self.shape(name))
             if marginal.fixed:
                 found[name] = xp.broadcast_to(xp.asarray(marginal.median, z.dtype), shape)
             else:
-                found[name] = marginal.value_at(z[..., start : start + n]).reshape(shape)
+                found[name] = marginal.from_z(z[..., start : start + n]).reshape(shape)
             start += n
         return found
 
@@ -181,7 +181,7 @@ class EdgeModel(eqx.Module):
         e: Float[Array, "... edges"],
         support: Support | None = None,
         pairs: Float[Array, "... edges features"] | None = None,
-        before: Output | None = None,
+        precomputed: Output | None = None,
     ) -> Float[Array, "... edges"]:
         """The logit of each edge. Pure: use it inside a NumPyro model of your own.
 
@@ -192,10 +192,10 @@ class EdgeModel(eqx.Module):
         support : Support, optional
         pairs : array, shape (..., n_edges, n_features), optional
             What `self.pairs` returns, for readouts that want it.
-        before : Output, optional
-            What the network's `beforehand` returns, so that it is not computed again.
+        precomputed : Output, optional
+            What the network's `precompute` returns, so that it is not computed again.
         """
-        return self.logits_and_more(params, e, support, pairs, before)[0]
+        return self.logits_and_more(params, e, support, pairs, precomputed)[0]
 
     def logits_and_more(
         self,
@@ -203,12 +203,12 @@ class EdgeModel(eqx.Module):
         e: Float[Array, "... edges"],
         support: Support | None = None,
         pairs: Float[Array, "... edges features"] | None = None,
-        before: Output | None = None,
+        precomputed: Output | None = None,
     ) -> tuple[Float[Array, "... edges"], Any]:
         """The logits, and what the likelihood needs beside them of the network's output."""
         support = complete_support(e.shape[-1]) if support is None else support
-        network, readout = (those_of(part, params) for part in (self.network, self.readout))
-        output = self.network(network, e, support, before)
+        network, readout = (params_of(part, params) for part in (self.network, self.readout))
+        output = self.network(network, e, support, precomputed)
         logits = self.readout(readout, output, support, pairs)
         return logits, self.likelihood.reduce(output, support)
 
@@ -220,7 +220,7 @@ class EdgeModel(eqx.Module):
         for stack in data.stacks():
             e, pairs = jnp.asarray(stack.e), self.pairs(stack)
             logits, more = self.logits_and_more(params, e, stack.support, pairs)
-            own = those_of(self.likelihood, params)
+            own = params_of(self.likelihood, params)
             each = self.likelihood.log_likelihood(logits, *labels_of(stack), own, more)
             found = found.at[stack.places].set(each)
         return found
@@ -261,7 +261,7 @@ class EdgeModel(eqx.Module):
         return (check_weights(weights, len(data)) * each).sum()
 
 
-def those_of(part: Network | Readout | Likelihood, params: Mapping[str, Any]) -> Any:
+def params_of(part: Network | Readout | Likelihood, params: Mapping[str, Any]) -> Any:
     """The parameters of a part, as its named tuple."""
     return part.params_type(*(params[name] for name in part.params_type._fields))
 

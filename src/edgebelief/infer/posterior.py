@@ -13,8 +13,8 @@ from jaxtyping import Float
 
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, as_key, generator
+from .diagnostics import Verdict
 from .model import EdgeModel
-from .verdict import Verdict
 
 QUANTILES = {"q5": 0.05, "q50": 0.5, "q95": 0.95}
 
@@ -107,7 +107,7 @@ class Posterior:
         """Draws of each number that tables list: of a vector, an entry for each place in it."""
         return {
             name: self.params[of] if k is None else self.params[of][:, k]
-            for name, (of, k) in self.model.labels.items()
+            for name, (of, k) in self.model.scalar_names.items()
         }
 
     def summary(self) -> pd.DataFrame:

@@ -36,7 +36,7 @@ def prepared(
         trained = network.trained(_base(model, network, data, weights, key))
         model = model.replace(network=trained)
     if isinstance(model.readout, Sized) and not model.readout.is_prepared:
-        from .growth import with_growth
+        from .exact.growth import with_growth
 
         model = with_growth(model, data, check_weights(weights, len(data)))
     if not model.readout.is_prepared:
@@ -48,7 +48,7 @@ def _base(
     model: EdgeModel, network: StochasticHead, data: GraphDataset, weights: Any, key: Key | int
 ) -> Any:
     """Parameters for the base of a head."""
-    from .map import MAP
+    from .engines.map import MAP
 
     if data.n_labels == 0:  # for predictive checks of the prior
         return np.full(network.base.sizes["theta"], model.prior["theta"].median)
@@ -85,16 +85,16 @@ def _output(network: Network, params: Any, e: Array, support: Support) -> Output
 
 def _reference(model: EdgeModel, data: GraphDataset, weights: Any) -> Any:
     """The network's parameters at the mode under the paper's readout."""
-    from .exact import likely_place
-    from .peaks import most_plausible
+    from .engines.exact import most_plausible_z
+    from .gradient.optimise import most_plausible
 
     fields = model.network.params_type._fields
     still = all(model.prior[name].fixed for name in fields)
     if still or data.n_labels == 0:  # for predictive checks of the prior
         return model.network.params_type(*(jnp.asarray(model.prior[n].median) for n in fields))
     if len(fields) == 1:
-        place = likely_place(model, data, check_weights(weights, len(data)))
-        return model.network.params_type(jnp.asarray(model.prior[fields[0]].value_at(place)))
+        place = most_plausible_z(model, data, check_weights(weights, len(data)))
+        return model.network.params_type(jnp.asarray(model.prior[fields[0]].from_z(place)))
     names = (*fields, "delta", "b", *model.likelihood.params_type._fields)
     prior = Prior(**{name: model.prior[name] for name in names})
     plain = EdgeModel(model.network, Affine(), prior, model.likelihood)

@@ -33,7 +33,7 @@ class Marginal(abc.ABC):
         """Whether only positive values are believed; their natural coordinate is the logarithm."""
 
     @abc.abstractmethod
-    def value_at(self, z: Any) -> Any:
+    def from_z(self, z: Any) -> Any:
         """The value whose place in this belief is that of `z` in a standard normal.
 
         The coordinate in which every prior looks alike: z = 0 is the median, |z| > 3 is hardly
@@ -41,12 +41,12 @@ class Marginal(abc.ABC):
         """
 
     @abc.abstractmethod
-    def slopes_at(self, z: Any) -> tuple[Any, Any]:
-        """The first and the second derivative of `value_at`."""
+    def from_z_derivatives(self, z: Any) -> tuple[Any, Any]:
+        """The first and the second derivative of `from_z`."""
 
     @abc.abstractmethod
-    def place_of(self, value: Any) -> Any:
-        """The inverse of `value_at`: how many standard deviations of belief from the median."""
+    def to_z(self, value: Any) -> Any:
+        """The inverse of `from_z`: how many standard deviations of belief from the median."""
 
     @property
     def fixed(self) -> bool:
@@ -59,11 +59,11 @@ class Marginal(abc.ABC):
 
     def quantile(self, q: Any) -> Any:
         """The value below which a share `q` of the belief lies."""
-        return self.value_at(ndtri(q))
+        return self.from_z(ndtri(q))
 
     @property
     def median(self) -> float:
-        return float(self.value_at(0.0))
+        return float(self.from_z(0.0))
 
 
 @dataclass(frozen=True)
@@ -79,14 +79,14 @@ class LogNormal(Marginal):
     def distribution(self) -> dist.Distribution:
         return dist.LogNormal(np.log(self.median), self.log_sd)
 
-    def value_at(self, z: Any) -> Any:
+    def from_z(self, z: Any) -> Any:
         return self.median * namespace(z).exp(self.log_sd * namespace(z).asarray(z))
 
-    def slopes_at(self, z: Any) -> tuple[Any, Any]:
-        first = self.log_sd * self.value_at(z)
+    def from_z_derivatives(self, z: Any) -> tuple[Any, Any]:
+        first = self.log_sd * self.from_z(z)
         return first, self.log_sd * first
 
-    def place_of(self, value: Any) -> Any:
+    def to_z(self, value: Any) -> Any:
         return np.log(np.asarray(value) / self.median) / self.log_sd
 
 
@@ -103,16 +103,16 @@ class LogUniform(Marginal):
     def distribution(self) -> dist.Distribution:
         return dist.LogUniform(self.low, self.high)
 
-    def value_at(self, z: Any) -> Any:
+    def from_z(self, z: Any) -> Any:
         below = jax.scipy.special.ndtr(z) if isinstance(z, jax.Array) else ndtr(z)
         return self.low * (self.high / self.low) ** below
 
-    def slopes_at(self, z: Any) -> tuple[Any, Any]:
-        value = self.value_at(z)
+    def from_z_derivatives(self, z: Any) -> tuple[Any, Any]:
+        value = self.from_z(z)
         rate = np.log(self.high / self.low) * np.exp(-np.square(z) / 2) / np.sqrt(2 * np.pi)
         return value * rate, value * rate * (rate - z)
 
-    def place_of(self, value: Any) -> Any:
+    def to_z(self, value: Any) -> Any:
         value, width = np.asarray(value), np.log(self.high / self.low)
         below, above = np.log(value / self.low) / width, np.log(self.high / value) / width
         return np.where(below < 0.5, ndtri(below), -ndtri(above))  # digits at both ends
@@ -131,13 +131,13 @@ class Normal(Marginal):
     def distribution(self) -> dist.Distribution:
         return dist.Normal(self.mean, self.sd)
 
-    def value_at(self, z: Any) -> Any:
+    def from_z(self, z: Any) -> Any:
         return self.mean + self.sd * namespace(z).asarray(z)
 
-    def slopes_at(self, z: Any) -> tuple[Any, Any]:
+    def from_z_derivatives(self, z: Any) -> tuple[Any, Any]:
         return np.full_like(z, self.sd, float), np.zeros_like(z, float)
 
-    def place_of(self, value: Any) -> Any:
+    def to_z(self, value: Any) -> Any:
         return (np.asarray(value) - self.mean) / self.sd
 
 
@@ -153,7 +153,7 @@ class HalfNormal(Marginal):
     def distribution(self) -> dist.Distribution:
         return dist.HalfNormal(self.scale)
 
-    def value_at(self, z: Any) -> Any:
+    def from_z(self, z: Any) -> Any:
         xp = namespace(z)
         below, quantile = (
             (jax.scipy.special.ndtr, jax.scipy.special.ndtri) if xp is jnp else (ndtr, ndtri)
@@ -164,12 +164,12 @@ class HalfNormal(Marginal):
         small = np.sqrt(np.pi / 2) * below(xp.where(low, z, -4.0))
         return self.scale * xp.where(low, small, -quantile(below(-xp.where(low, -4.0, z)) / 2))
 
-    def slopes_at(self, z: Any) -> tuple[Any, Any]:
-        z, v = np.asarray(z, float), np.asarray(self.value_at(np.asarray(z, float))) / self.scale
+    def from_z_derivatives(self, z: Any) -> tuple[Any, Any]:
+        z, v = np.asarray(z, float), np.asarray(self.from_z(np.asarray(z, float))) / self.scale
         first = np.exp((v**2 - z**2) / 2) / 2
         return self.scale * first, self.scale * first * (v * first - z)
 
-    def place_of(self, value: Any) -> Any:
+    def to_z(self, value: Any) -> Any:
         v = np.asarray(value, float) / self.scale
         # 2 ndtr(v) - 1 below, 2 ndtr(-v) above: digits at both ends
         return np.where(v < 0.67, ndtri(erf(v / np.sqrt(2))), -ndtri(2 * ndtr(-v)))
@@ -201,14 +201,14 @@ class Fixed(Marginal):
     def sample(self, key: Array, shape: tuple[int, ...]) -> Array:
         return jnp.broadcast_to(jnp.asarray(self.value), shape)
 
-    def value_at(self, z: Any) -> Any:
+    def from_z(self, z: Any) -> Any:
         value = namespace(z).asarray(self.value)
         return namespace(z).broadcast_to(value, np.shape(z)) if value.ndim == 0 else value
 
-    def slopes_at(self, z: Any) -> tuple[Any, Any]:
+    def from_z_derivatives(self, z: Any) -> tuple[Any, Any]:
         return np.zeros_like(z, float), np.zeros_like(z, float)
 
-    def place_of(self, value: Any) -> Any:
+    def to_z(self, value: Any) -> Any:
         return np.zeros(np.shape(value))
 
 

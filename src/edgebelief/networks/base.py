@@ -60,9 +60,9 @@ class Network(eqx.Module):
     """Whether multiplying e by c is the same as multiplying theta by c, at every depth."""
     stable: ClassVar[bool]
     """Whether output and gradients stay finite at any positive parameters."""
-    family: ClassVar[str] = "dpg"
+    kind: ClassVar[str] = "dpg"
     """Whose priors and readout the paper gives it: "dpg", "pds" or "mimo"."""
-    forward: ClassVar[bool] = True
+    forward_mode: ClassVar[bool] = True
     """Whether derivatives run along with the layers (few parameters), or come back (many)."""
 
     @abc.abstractmethod
@@ -98,12 +98,12 @@ class Network(eqx.Module):
         """Whether it has seen what it needs to see of the data."""
         return True
 
-    def beforehand(self, e: Float[Array, "... edges"], support: Support) -> Output | None:
+    def precompute(self, e: Float[Array, "... edges"], support: Support) -> Output | None:
         """What is computed once for a stack of graphs, whatever the parameters; None if nothing."""
         return None
 
-    def given(self, before: Output | None) -> "Network":
-        """The network with what was computed beforehand, for the graphs at hand."""
+    def with_precomputed(self, precomputed: Output | None) -> "Network":
+        """The network with what was computed precompute, for the graphs at hand."""
         return self
 
     def __check_init__(self) -> None:
@@ -119,7 +119,7 @@ class Network(eqx.Module):
         params: Any,
         e: Float[Array, "... edges"],
         support: Support | None = None,
-        before: Output | None = None,
+        precomputed: Output | None = None,
     ) -> Output:
         """The last state, for one graph or a stack of graphs on the same candidate edges.
 
@@ -131,8 +131,8 @@ class Network(eqx.Module):
             Distances. Their dtype is the dtype of the computation.
         support : Support, optional
             The candidate edges; by default all pairs.
-        before : Output, optional
-            What `beforehand` returned for them, so that it is not computed again.
+        precomputed : Output, optional
+            What `precompute` returned for them, so that it is not computed again.
 
         Returns
         -------
@@ -153,15 +153,18 @@ class Network(eqx.Module):
             )
         params = jax.tree.map(lambda p: jnp.asarray(p, e.dtype), params)
         flat = e.reshape(-1, e.shape[-1])
-        before = self.beforehand(e, support) if before is None else before
-        before = jax.tree.map(
-            lambda x: jnp.asarray(x, e.dtype).reshape(len(flat), *x.shape[e.ndim - 1 :]), before
+        precomputed = self.precompute(e, support) if precomputed is None else precomputed
+        precomputed = jax.tree.map(
+            lambda x: jnp.asarray(x, e.dtype).reshape(len(flat), *x.shape[e.ndim - 1 :]),
+            precomputed,
         )
         together = _together(flat.shape[0], support)
         if self.depth is None or together < 2:
-            states = jax.vmap(lambda one, b: self._one_graph(params, one, support, b))(flat, before)
+            states = jax.vmap(lambda one, b: self._one_graph(params, one, support, b))(
+                flat, precomputed
+            )
         else:
-            states = self._side_by_side(params, flat, support, together, before)
+            states = self._side_by_side(params, flat, support, together, precomputed)
         return jax.tree.map(lambda x: x.reshape(*e.shape[:-1], *x.shape[1:]), states)
 
     def with_tangents(
@@ -169,7 +172,7 @@ class Network(eqx.Module):
         params: Any,
         e: Float[Array, "... edges"],
         support: Support | None = None,
-        before: Output | None = None,
+        precomputed: Output | None = None,
     ) -> tuple[Output, Any]:
         """The last state, and its derivative with respect to each parameter, by forward mode.
 
@@ -188,7 +191,7 @@ class Network(eqx.Module):
         params = type(params)(*(jnp.asarray(p, e.dtype) for p in params))
 
         def along(direction: Any) -> tuple[Output, Output]:
-            return jax.jvp(lambda p: self(p, e, support, before), (params,), (direction,))
+            return jax.jvp(lambda p: self(p, e, support, precomputed), (params,), (direction,))
 
         numbers, unravel = ravel_pytree(params)
         if numbers.size == 1:  # no axis for one direction: it would be carried through every layer
@@ -205,12 +208,12 @@ class Network(eqx.Module):
         return state, type(params)(*each)
 
     def _one_graph(
-        self, params: Any, e: Float[Array, " edges"], support: Support, before: Output | None
+        self, params: Any, e: Float[Array, " edges"], support: Support, precomputed: Output | None
     ) -> Output:
         if self.depth is None:
             return self.converged(params, e, support)
-        here = None if before is None else _mapped(support.to_inner, before, e.ndim)
-        a_lam_z = self.given(here)._layers(params, support.to_inner(e), support.inner)
+        here = None if precomputed is None else _mapped(support.to_inner, precomputed, e.ndim)
+        a_lam_z = self.with_precomputed(here)._layers(params, support.to_inner(e), support.inner)
         return _mapped(support.from_inner, a_lam_z, support.to_inner(e).ndim)
 
     def _layers(self, params: Any, e: Array, inner: Incidence) -> Output:
@@ -228,7 +231,7 @@ class Network(eqx.Module):
         e: Float[Array, "graphs edges"],
         support: Support,
         together: int,
-        before: Output | None,
+        precomputed: Output | None,
     ) -> Output:
         """The same, with so many graphs at a time in one array of the inner layout, graphs last."""
         n_graphs, parts = e.shape[0], -(-e.shape[0] // together)
@@ -239,17 +242,17 @@ class Network(eqx.Module):
             return jnp.concatenate([x, more]).reshape(parts, together, *x.shape[1:])
 
         def part(some: tuple[Float[Array, "together edges"], Output | None]) -> Output:
-            e, before = some
+            e, precomputed = some
             inner = jax.vmap(support.to_inner, out_axes=-1)(e)
-            if before is not None:
+            if precomputed is not None:
                 layout = jax.vmap(support.to_inner, in_axes=-1, out_axes=-1)
-                last = jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), before)
-                before = _mapped(layout, last, 2)
-            last = self.given(before)._layers(params, inner, support.inner)
+                last = jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), precomputed)
+                precomputed = _mapped(layout, last, 2)
+            last = self.with_precomputed(precomputed)._layers(params, inner, support.inner)
             back = jax.vmap(support.from_inner, in_axes=-1, out_axes=-1)
             return jax.tree.map(lambda x: jnp.moveaxis(x, -1, 0), _mapped(back, last, inner.ndim))
 
-        all_parts = filled(e), jax.tree.map(filled, before)
+        all_parts = filled(e), jax.tree.map(filled, precomputed)
         if parts == 1:
             return part(jax.tree.map(lambda x: x[0], all_parts))
         states = lax.map(part, all_parts)

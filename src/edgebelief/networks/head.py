@@ -66,7 +66,7 @@ class StochasticHead(Network):
     nonnegative = True
     scale_law = False
     stable = True
-    family = "mimo"
+    kind = "mimo"
 
     def __check_init__(self) -> None:
         if not isinstance(self.base, MIMO):
@@ -105,15 +105,15 @@ class StochasticHead(Network):
         """On a base with these parameters."""
         return replace(self, theta=theta)
 
-    def beforehand(self, e, support):
+    def precompute(self, e, support):
         if self.theta is None:
             raise ValueError(
                 "the base of this head is not trained: fit a model with it, or give it theta."
             )
         return self.base(MIMOParams(jnp.asarray(self.theta, e.dtype)), e, support)
 
-    def given(self, before):
-        return replace(self, state=before)
+    def with_precomputed(self, precomputed):
+        return replace(self, state=precomputed)
 
     def init(self, params, e, support):
         assert self.state is not None

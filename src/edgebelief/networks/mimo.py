@@ -55,8 +55,8 @@ class MIMO(Network):
     nonnegative = True
     scale_law = True
     stable = True
-    family = "mimo"
-    forward = False
+    kind = "mimo"
+    forward_mode = False
 
     def __check_init__(self) -> None:
         if isinstance(self.channels, bool) or not isinstance(self.channels, int):

@@ -48,7 +48,7 @@ class PDS(Network):
     nonnegative = False
     scale_law = False
     stable = False
-    family = "pds"
+    kind = "pds"
 
     def init(self, params, e, support):
         return PDSState(jnp.zeros_like(e), support.full_nodes(e, 0.0))

@@ -53,10 +53,10 @@ class MarginalsDisplay:
         summary = posterior.summary()
         densities = {}
         for name in summary.index:
-            if posterior.model.prior[posterior.model.labels[name][0]].fixed:
+            if posterior.model.prior[posterior.model.scalar_names[name][0]].fixed:
                 continue
             x, density = posterior.density(name)
-            of, _ = posterior.model.labels[name]
+            of, _ = posterior.model.scalar_names[name]
             prior = np.exp(posterior.model.prior[of].distribution.log_prob(x))
             mean, sd = (float(summary[column][name]) for column in ("mean", "sd"))
             densities[name] = MarginalDensity(x, density, np.asarray(prior, float), mean, sd)

@@ -41,4 +41,4 @@ def papers_readout(network: Network) -> Readout:
     """
     if network.n_channels is not None:
         return Channels(network.n_channels)
-    return Shift() if network.family == "pds" else Affine()
+    return Shift() if network.kind == "pds" else Affine()

@@ -219,7 +219,7 @@ def _terms(report: Report) -> Iterator[Term]:
 def _parameters(posterior: Posterior) -> Iterator[Parameter]:
     summary: Any = posterior.summary()
     for name, values in posterior.numbers().items():
-        of, _ = posterior.model.labels[name]
+        of, _ = posterior.model.scalar_names[name]
         marginal = posterior.model.prior[of]
         spread = posterior.verdict.figures.get(f"{name}: spread / prior's")
         low, middle, high = (

@@ -140,7 +140,7 @@ def marginals(posterior: Posterior) -> dict[str, Any]:
             continue
         x, density = posterior.density(name)
         thin = np.linspace(0, x.size - 1, min(x.size, POINTS)).astype(int)
-        of, _ = posterior.model.labels[name]
+        of, _ = posterior.model.scalar_names[name]
         prior = np.exp(posterior.model.prior[of].distribution.log_prob(x[thin]))
         found[name] = {
             "x": _significant(x[thin], 6),

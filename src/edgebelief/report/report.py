@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ..atomic import replacing
 from ..belief.checks import PredictiveCheck, posterior_predictive, prior_predictive
 from ..belief.explain import DRAWS, TermCurve, term_curves
-from ..belief.likeness import BeliefWarning, warn_if_unlike
 from ..belief.predict import Predictions, as_dataset, predict
+from ..belief.shift import BeliefWarning, warn_if_unlike
 from ..belief.weights import predict_weights
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, split

@@ -1,0 +1,374 @@
+"""Graphs in the forms people have them: arrays, data frames, lists, NetworkX, sparse matrices.
+
+`graphs_from` turns any of them into a `GraphDataset`. Which of an array's axes mean what is decided
+here and nowhere else:
+
+    distances   (N, N) one graph, (T, N, N) several       metric="precomputed"
+    signals     (P, N) one graph, (T, P, N) several       any other metric
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, get_args
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from ..validate import as_floats, check_names, check_signals
+from .covariates import pair_covariates
+from .dataset import GraphDataset, GraphRecord
+from .files import edges_to_matrix
+from .signals import Metric, Missing, Transform, distances, transformed
+
+
+class Graphs(NamedTuple):
+    """A data set, and whether it was given as one graph rather than as a list of graphs."""
+
+    data: GraphDataset
+    single: bool
+
+    def shaped(self, parts: Sequence[np.ndarray]) -> Any:
+        """An array for each graph, in the form the graphs came in.
+
+        One graph: its array. Several of one shape: stacked. Of several shapes: a list.
+        """
+        if self.single:
+            return parts[0]
+        same = len({part.shape for part in parts}) == 1
+        return np.stack(parts) if same else list(parts)
+
+
+def graphs_from(
+    x: Any,
+    a: Any = None,
+    covariates: Any = None,
+    *,
+    metric: Metric | str | Callable[[np.ndarray], Any] = "precomputed",
+    missing: Missing = "error",
+    transform: Transform | None = None,
+    weighted: bool = False,
+) -> Graphs:
+    """A data set from whatever holds one graph or several.
+
+    Parameters
+    ----------
+    x : array_like, DataFrame, sequence of those, or GraphDataset
+        Distances or signals, by `metric`. A frame's columns are node names. A `GraphDataset`, or a
+        list of its records, holds distances whatever the metric.
+    a : array_like, sparse matrix, networkx.Graph, DataFrame, or a sequence of those, optional
+        Labels: 0, 1, NaN for unknown. A frame is an adjacency (node names on both sides) or an edge
+        list (columns source, target and, if wanted, one with 0, 1 or nothing; pairs that are not
+        listed are no edges). One entry of a sequence may be None: a graph without labels.
+    covariates : DataFrame, mapping, or a sequence of those, optional
+        What else is known of the pairs of the graph, or of each: see `pair_covariates`. Those that
+        a `GraphDataset` has are kept, and joined by these.
+    metric : "precomputed", a metric of `distances`, or callable
+        A function takes an array (P, N) and returns distances, (n_edges,) or (N, N).
+    missing : {"error", "pairwise"}
+        See `distances`.
+    transform : {"log", "diff", "log-returns", "standardize"}, optional
+        Of signals, before distances: see `transformed`.
+    weighted : bool
+        Whether labels are weights: above 0 for an edge, 0 for none, NaN for unknown. Of a
+        `networkx.Graph` the attribute weight; of an edge list the column weight, or the only one
+        beside source and target.
+
+    Examples
+    --------
+    >>> import networkx as nx, numpy as np
+    >>> from edgebelief.data.coerce import graphs_from
+    >>> signals = np.array([[0.0, 1.0, 3.0], [0.0, 1.0, 1.0]])
+    >>> graphs_from(signals, nx.path_graph(3), metric="sqeuclidean").data
+    <GraphDataset: 1 graphs of 3 nodes, 3 of 3 labels known>
+    """
+    check_form(metric, missing, transform)
+    data = _records(x)
+    parts, single = _parts(x) if data is None else (list(data), isinstance(x, GraphRecord))
+    try:
+        labels = None if a is None else _label_parts(a, len(parts), single)
+        if data is None:
+            settings = (metric, missing, transform)
+            found = [
+                _measured(t, part, None if labels is None else labels[t], *settings)
+                for t, part in enumerate(parts)
+            ]
+            e, names, counts = zip(*found, strict=True)
+            data = GraphDataset(e, names=names, n_signals=counts)
+        data = data if labels is None else _labelled(data, labels, weighted)
+        return Graphs(data if covariates is None else _informed(data, covariates), single)
+    except (TypeError, ValueError) as error:
+        if not (single and str(error).startswith("graph 0: ")):
+            raise
+        raise type(error)(str(error).removeprefix("graph 0: ")) from None  # the only one: no number
+
+
+def check_form(metric: Any, missing: Any, transform: Any) -> None:
+    """Refuse settings of `graphs_from` that there are not."""
+    known = {
+        "metric": (metric, ("precomputed", *get_args(Metric))),
+        "missing": (missing, get_args(Missing)),
+        "transform": (transform, (None, *get_args(Transform))),
+    }
+    for name, (value, values) in known.items():
+        plain = value is None or isinstance(value, str)
+        if not (plain and value in values) and not (name == "metric" and callable(metric)):
+            function = ", or a function" if name == "metric" else ""
+            raise ValueError(f"{name} must be one of {values}{function}; got {value!r}.")
+    if transform is not None and isinstance(metric, str) and metric == "precomputed":
+        raise ValueError("transform is for signals; with metric='precomputed' X holds distances.")
+
+
+def rescaled(data: GraphDataset, factors: Sequence[float]) -> GraphDataset:
+    """The same graphs with the distances of each multiplied by its factor."""
+    new = []
+    for record, factor in zip(data, factors, strict=True):
+        with np.errstate(over="ignore"):  # infinite ones are for the caller to refuse
+            e = record.e * factor
+        e.flags.writeable = False
+        new.append(record._replace(e=e))
+    return GraphDataset._of(new)
+
+
+@contextmanager
+def _in_graph(t: int) -> Iterator[None]:
+    """Messages say which graph."""
+    try:
+        yield
+    except TypeError as error:
+        raise TypeError(f"graph {t}: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"graph {t}: {error}") from None
+
+
+def _records(x: Any) -> GraphDataset | None:
+    """The data set, if that is what came (cross-validation hands over lists of its records)."""
+    if isinstance(x, GraphDataset):
+        return x
+    if isinstance(x, GraphRecord):
+        return GraphDataset._of([x])
+    if isinstance(x, list | tuple) and x and all(isinstance(one, GraphRecord) for one in x):
+        return GraphDataset._of(list(x))
+    return None
+
+
+def _parts(x: Any) -> tuple[list[Any], bool]:
+    """The matrices of the graphs, and whether there was one that stood alone."""
+    if x is None:
+        raise TypeError("X is None; it must hold the distances or the signals of graphs.")
+    if isinstance(x, dict):
+        raise TypeError("X is a dict; pass a list of its values, or one graph at a time.")
+    if isinstance(x, nx.Graph):
+        raise TypeError("X is a graph; it must hold what was measured. Graphs are the labels, A.")
+    if hasattr(x, "toarray"):
+        raise TypeError("X is sparse; distances and signals are dense: X.toarray().")
+    if isinstance(x, str | bytes):
+        raise TypeError(f"X is text ({x[:40]!r}); read the file first (edgebelief.data).")
+    if _is_frame(x):
+        return [x], True
+    if isinstance(x, list | tuple):
+        if len(x) == 0:
+            raise ValueError("X is empty: no graphs.")
+        several = any(_is_frame(one) or getattr(one, "ndim", 0) > 0 for one in x)
+        nested = all(isinstance(one, list | tuple) for one in x)
+        if several or (nested and any(isinstance(one[0], list | tuple) for one in x if one)):
+            return list(x), False
+    array = as_floats(x, "X")
+    if array.ndim == 3:
+        return list(array), False
+    if array.ndim in (1, 2):
+        return [array], True
+    raise ValueError(
+        f"X has {array.ndim} axes, shape {array.shape}; one graph has 2, (N, N) distances or "
+        f"(P, N) signals, and several have 3."
+    )
+
+
+def _is_frame(x: Any) -> bool:
+    if hasattr(x, "columns") and not isinstance(x, pd.DataFrame):
+        raise TypeError(f"a {type(x).__name__} is no pandas data frame; convert it (to_pandas).")
+    return isinstance(x, pd.DataFrame)
+
+
+def _measured(
+    t: int, part: Any, label: Any, metric: Any, missing: Missing, transform: Transform | None
+) -> tuple[Any, Any, float | None]:
+    """Distances, names and number of signals of one graph."""
+    names = part.columns if _is_frame(part) else None
+    if isinstance(metric, str) and metric == "precomputed":
+        with _in_graph(t):
+            return _checked_shape(part if _is_frame(part) else as_floats(part, "X")), names, None
+    with _in_graph(t):
+        _check_orientation(part, label)
+        x = check_signals(part, names, allow_nan=missing == "pairwise")
+        if transform is not None:
+            part = transformed(part, transform)
+            x = check_signals(part, names, allow_nan=missing == "pairwise")
+        names = check_names(range(x.shape[1]) if names is None else names, x.shape[1])
+        e = None if callable(metric) else distances(part, metric, missing)
+    if e is None:
+        e = metric(x)  # what a user's function raises is not reworded
+        with _in_graph(t):
+            e = as_floats(e, "what the metric returned")
+            if e.shape not in ((len(names),) * 2, (len(names) * (len(names) - 1) // 2,)):
+                raise ValueError(
+                    f"the metric returned shape {e.shape}; of {len(names)} nodes it must be a "
+                    f"matrix, a row per node, or a vector with an entry per pair."
+                )
+    return e, names, float(np.mean((~np.isnan(x)).sum(0)))
+
+
+def _checked_shape(distances: Any) -> Any:
+    shape = np.shape(distances)
+    if len(shape) == 2 and shape[0] != shape[1]:
+        raise ValueError(
+            f"distances must be a square matrix; got shape {shape}. If these are signals (rows "
+            f"observations, columns nodes), say which distance: metric='sqeuclidean', "
+            f"'log-euclidean' or 'correlation'."
+        )
+    return distances
+
+
+def _check_orientation(signals: Any, label: Any) -> None:
+    """Signals that lie on their side, where the labels' size tells."""
+    shape, n_nodes, hint = np.shape(signals), 0, ""
+    if isinstance(label, nx.Graph):
+        n_nodes = label.number_of_nodes()
+        hint = ", or give the label graph all of its nodes, those without edges too"
+    elif np.ndim(label) == 2 and not _is_edge_list(label):
+        n_nodes = label.shape[0]
+    if len(shape) == 2 and n_nodes == shape[0] != shape[1]:
+        raise ValueError(
+            f"signals have a row per observation and a column per node; these have shape {shape}, "
+            f"and the labels {n_nodes} nodes. Transpose them (X.T){hint}."
+        )
+
+
+def _label_parts(a: Any, n_graphs: int, single: bool) -> list[Any]:
+    """The labels of each graph."""
+    if isinstance(a, list | tuple):  # of graphs, or the rows or the entries of one
+        one = single and not (len(a) == 1 and not np.isscalar(a[0]))
+    else:
+        whole = isinstance(a, nx.Graph) or hasattr(a, "toarray") or _is_frame(a)
+        one = whole or np.ndim(a) in (1, 2)
+    iterable = hasattr(a, "__iter__") and not isinstance(a, str | bytes | dict)
+    if not one and not (iterable and getattr(a, "ndim", 1) > 0):
+        raise TypeError(
+            f"A must hold the labels of graphs (arrays, sparse matrices, NetworkX graphs or data "
+            f"frames, one or a list of them); got {type(a).__name__}."
+        )
+    parts = [a] if one else list(a)
+    if len(parts) != n_graphs:
+        raise ValueError(
+            f"A has the labels of {len(parts)} graphs and X has {n_graphs}; one for each, None "
+            f"where there are none."
+        )
+    for t, part in enumerate(parts):
+        if isinstance(part, list | tuple):
+            with _in_graph(t):
+                parts[t] = as_floats(part, "labels")
+    return parts
+
+
+def _is_edge_list(label: Any) -> bool:
+    return _is_frame(label) and {"source", "target"} <= set(label.columns)
+
+
+def _labelled(data: GraphDataset, labels: Sequence[Any], weighted: bool) -> GraphDataset:
+    """The same graphs with other labels."""
+    matrices = []
+    for t, (record, label) in enumerate(zip(data, labels, strict=True)):
+        with _in_graph(t):
+            matrices.append(None if label is None else _adjacency(label, record.names, weighted))
+    return GraphDataset(
+        [record.e for record in data],
+        matrices,
+        [record.names for record in data],
+        [record.n_signals for record in data],
+        [record.covariates or None for record in data],
+        weighted=weighted,
+    )
+
+
+def _informed(data: GraphDataset, covariates: Any) -> GraphDataset:
+    """The same graphs with more known of their pairs."""
+    whole = _is_frame(covariates) or isinstance(covariates, Mapping)
+    parts = [covariates] if whole else list(covariates)
+    if len(parts) != len(data):
+        raise ValueError(
+            f"covariates are those of {len(parts)} graphs and X has {len(data)}; one for each."
+        )
+    records = []
+    for t, (record, given) in enumerate(zip(data, parts, strict=True)):
+        with _in_graph(t):
+            found = {**record.covariates, **pair_covariates(given, record.names)}
+            records.append(record._replace(covariates=found))
+    return GraphDataset._of(records)
+
+
+def _adjacency(label: Any, names: tuple[str, ...], weighted: bool) -> Any:
+    """Labels as a matrix in the order of `names`, or as a vector, to be checked by the data set."""
+    if isinstance(label, nx.Graph):
+        if weighted:
+            check_has_weights(label)
+        return _graph_matrix(label, names)
+    if _is_edge_list(label):
+        value = weight_column(label) if weighted else None
+        return edges_to_matrix(label, value, names=names, fill=0.0)
+    if _is_frame(label):
+        return label
+    return as_floats(label.toarray() if hasattr(label, "toarray") else label, "labels")
+
+
+def check_has_weights(graph: nx.Graph) -> None:
+    """Refuse a graph with edges that have no attribute weight, which would count as one."""
+    for i, j, weight in graph.edges(data="weight"):
+        if weight is None:
+            raise ValueError(
+                f"the edge {i!r}, {j!r} has no attribute weight; give it one, or leave weighted "
+                f"out for a graph without weights."
+            )
+
+
+def weight_column(table: pd.DataFrame, where: str = "the edge list") -> str:
+    """The column of an edge list with the weights: that called weight, or the only one."""
+    others = [str(name) for name in table.columns if name not in ("source", "target")]
+    if "weight" not in others and len(others) != 1:
+        raise ValueError(
+            f"{where}: no column weight beside source and target; it has {list(table.columns)}. "
+            f"Weighted edges need one."
+        )
+    return "weight" if "weight" in others else others[0]
+
+
+def _graph_matrix(graph: nx.Graph, names: tuple[str, ...]) -> Float[np.ndarray, "nodes nodes"]:
+    """By node name; a node that the graph does not have has no edges."""
+    if graph.is_directed():
+        raise ValueError("the label graph must be undirected; see networkx.Graph.to_undirected.")
+    place = {name: i for i, name in enumerate(names)}
+    named = check_names(graph.nodes, len(graph), "the label graph's nodes")
+    unknown = sorted(set(named) - set(place))
+    if unknown:
+        raise ValueError(
+            f"the label graph has nodes {unknown[:5]} that X has not; X's are {list(names[:5])} ..."
+        )
+    matrix = np.zeros((len(names), len(names)))
+    if named:
+        at = [place[name] for name in named]
+        matrix[np.ix_(at, at)] = nx.to_numpy_array(graph)
+    return matrix
+
+
+def warn_if_alike(data: GraphDataset) -> None:
+    """Graphs whose distances are all equal say nothing about which edges are there."""
+    for t, record in enumerate(data):
+        if record.e.size > 1 and np.ptp(record.e) == 0:
+            warnings.warn(
+                f"graph {t}: all its distances are {record.e[0]:g}; they do not tell one pair from "
+                f"another, and every edge will be believed alike.",
+                stacklevel=3,
+            )

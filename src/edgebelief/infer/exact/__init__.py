@@ -1,0 +1,1 @@
+"""Integration of the posterior where the network has one free parameter."""

@@ -1,0 +1,136 @@
+"""The posterior of the readout's parameters, given the network: what the rules return."""
+
+from __future__ import annotations
+
+import abc
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from .regression import LogisticPosterior, Mode
+
+
+class Cells(NamedTuple):
+    """The posterior as small boxes of constant density: what continuous draws are made from."""
+
+    centre: Float[np.ndarray, "cells params"]
+    sides: Float[np.ndarray, "cells params params"]
+    """Half-axes, a row each."""
+    cumulative: Float[np.ndarray, " cells"]
+
+    def at(self, uniforms: Float[np.ndarray, "draws 3"]) -> Float[np.ndarray, "draws params"]:
+        """The point of each set of uniform numbers: one picks the cell, the others the place."""
+        cell = np.searchsorted(self.cumulative, uniforms[:, 0], side="right")
+        cell = np.minimum(cell, len(self.cumulative) - 1)
+        place = 2 * uniforms[:, 1 : 1 + self.centre.shape[1]] - 1
+        return self.centre[cell] + np.einsum("ni,nij->nj", place, self.sides[cell])
+
+
+class Conditional(abc.ABC):
+    """The posterior of the readout's parameters at one value of the network's parameter.
+
+    Parameters
+    ----------
+    log_evidence : float
+        log of the integral of likelihood times prior.
+    z, weights : arrays
+        The rule's points, in the coordinates where the prior is standard normal, and their shares.
+    value : array, shape (points, params)
+        The parameters at `z`.
+    error : float
+        The larger of the error of `log_evidence` and those of mean and sd in units of the sd.
+    """
+
+    def __init__(
+        self,
+        log_evidence: float,
+        z: np.ndarray,
+        weights: np.ndarray,
+        value: np.ndarray,
+        error: float,
+    ):
+        self.log_evidence, self.z, self.weights = log_evidence, z, weights
+        self.value, self.error = value, error
+        self.mode = z[np.argmax(weights)]
+
+    @cached_property
+    def moments(self) -> Float[np.ndarray, " 2*params"]:
+        """E[beta] and E[beta^2], in the parameters' own units."""
+        return np.concatenate([self.weights @ self.value, self.weights @ self.value**2])
+
+    @cached_property
+    def mean(self) -> Float[np.ndarray, " params"]:
+        """E[z]."""
+        return self.weights @ self.z
+
+    @cached_property
+    def factor(self) -> Float[np.ndarray, "params params"]:
+        """The Cholesky factor of Cov[z]."""
+        centred = self.z - self.mean
+        covariance = np.einsum("p,pi,pj->ij", self.weights, centred, centred)
+        return np.linalg.cholesky(covariance + 1e-14 * np.eye(len(covariance)))
+
+    @abc.abstractmethod
+    def cells(self) -> Cells:
+        """The same as small boxes, to draw from."""
+
+    def nodes(self, most: int = 1024) -> tuple[np.ndarray, np.ndarray]:
+        """At most about `most` weighted points (z, weights) that stand for this posterior."""
+        kept = self.weights > 1e-7 * self.weights.max()
+        z, weights = self.z[kept], self.weights[kept]
+        if len(z) > most:
+            # Systematic resampling along a space-filling curve: neighbours stand for each other.
+            order = np.argsort(_morton(z))
+            cumulative = np.cumsum(weights[order])
+            ticks = (np.arange(most) + 0.5) / most * cumulative[-1]
+            z = z[order][np.searchsorted(cumulative, ticks)]
+            weights = np.full(most, 1 / most)
+        return z, weights / weights.sum()
+
+
+class Sketch(Conditional):
+    """Laplace's approximation: to find out where it is worth integrating. Its error is not
+    known, and counted as one.
+    """
+
+    def __init__(self, posterior: LogisticPosterior, mode: Mode):
+        n_params = mode.z.size
+        if n_params > 4:  # a point on either side along each axis: mean and covariance are right
+            y = np.sqrt(n_params) * np.concatenate([np.eye(n_params), -np.eye(n_params)])
+            weights = np.full(len(y), 1 / len(y))
+        else:
+            line, share = np.array([-1, 0, 1]) * np.sqrt(3), np.array([1, 4, 1]) / 6
+            y = mesh(*[line] * n_params).reshape(-1, n_params)
+            weights = mesh(*[share] * n_params).prod(-1).ravel()
+        z = mode.z + y @ mode.factor.T
+        super().__init__(mode.log_mass, z, weights, posterior.from_z(z), 1.0)
+        self.at = mode
+        self.mode = mode.z
+
+    def cells(self) -> Cells:
+        """Of the Gaussian."""
+        n_params, step = self.at.z.size, 0.25
+        line = np.arange(-20, 21) * step
+        y = mesh(*[line] * n_params).reshape(-1, n_params)
+        mass = np.exp(-(y**2).sum(1) / 2)
+        factor = self.at.factor
+        sides = np.broadcast_to(step / 2 * factor.T, (len(y), n_params, n_params))
+        return Cells(self.at.z + y @ factor.T, sides, np.cumsum(mass) / mass.sum())
+
+
+def mesh(*lines: np.ndarray) -> np.ndarray:
+    """The points of a tensor grid: (len of each line, ..., number of lines)."""
+    return np.stack(np.meshgrid(*lines, indexing="ij"), -1)
+
+
+def _morton(z: np.ndarray) -> np.ndarray:
+    """The place of each point on a space-filling curve: bits of its coordinates in turns."""
+    scaled = (z - z.min(0)) / np.maximum(np.ptp(z, axis=0), 1e-300)
+    whole = (scaled * (2**16 - 1)).astype(np.int64)
+    code = np.zeros(len(z), np.int64)
+    for bit in range(16):
+        for k in range(z.shape[1]):
+            code |= ((whole[:, k] >> bit) & 1) << (bit * z.shape[1] + k)
+    return code

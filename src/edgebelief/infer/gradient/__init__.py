@@ -1,0 +1,1 @@
+"""The log posterior density with its gradient, and its maxima."""

@@ -1,0 +1,1 @@
+"""A fitted learner in one safe file."""

@@ -1,0 +1,181 @@
+"""The arrays of a posterior in a model file: curves of a readout, cells of a continuum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..infer import EdgeModel
+from ..infer.engines.exact import applies
+from ..infer.exact.conditional import Cells
+from ..infer.exact.theta import ThetaPosterior
+from ..infer.exact.weights import SCORES, WeightedThetaPosterior, WeightPrior
+from ..readouts import Additive
+from ..readouts.additive import Term
+from ..readouts.curves import Curve, Levels
+from .modelfile import ModelFileError
+
+CURVE = ("knots", "pieces", "gram")
+# Of a continuum with weights.
+WEIGHTS = ("mean", "sd", "gram", "pull", "quantiles")
+
+
+def demand(condition: Any, otherwise: str) -> None:
+    """Refuse the file unless it is so."""
+    if not condition:
+        raise ModelFileError(otherwise)
+
+
+def under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays whose names begin so, by the rest of their names."""
+    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+
+
+def terms_out(readout: Additive) -> tuple[list[Any], dict[str, np.ndarray]]:
+    """The terms of an additive readout: what is said of each, and their arrays."""
+    said: list[Any] = []
+    arrays: dict[str, np.ndarray] = {}
+    for k, term in enumerate(readout.terms):
+        curve = term.curve
+        if isinstance(curve, Levels):
+            said.append([term.name, list(curve.names)])
+            arrays[f"{k}.shares"] = np.asarray(curve.shares)
+        else:
+            said.append([term.name, curve.centre, curve.spread])
+            arrays |= {f"{k}.{part}": np.asarray(getattr(curve, part)) for part in CURVE}
+    return said, arrays
+
+
+def terms_in(said: list[Any], arrays: dict[str, np.ndarray], readout: Additive) -> tuple[Term, ...]:
+    """The same terms again."""
+    known = {*readout.features, *(readout.covariates or ())}
+    terms = []
+    for k, (name, *rest) in enumerate(said):
+        demand(isinstance(name, str) and name in known, f"it has a term {str(name)[:40]!r}")
+        curve = _levels(arrays, k, *rest) if len(rest) == 1 else _curve(arrays, k, *rest)
+        if curve is None:
+            raise ModelFileError(f"its term {name[:40]!r} is no curve")
+        if isinstance(curve, Levels):
+            demand(curve.names == dict(readout.levels).get(name), "its levels are not those named")
+        terms.append(Term(name, curve))
+    demand(terms, "its additive readout has no terms")
+    demand(len({term.name for term in terms}) == len(terms), "it has a term twice")
+    return tuple(terms)
+
+
+def _levels(arrays: dict[str, np.ndarray], k: int, names: Any) -> Levels | None:
+    shares = arrays[f"{k}.shares"]
+    sound = (
+        isinstance(names, list)
+        and all(isinstance(name, str) for name in names)
+        and shares.shape == (len(names),)
+        and shares.dtype == np.float64
+        and (shares >= 0).all()
+        and (shares > 0).sum() > 1
+        and abs(shares.sum() - 1) < 1e-6
+    )
+    return Levels(tuple(names), shares) if sound else None
+
+
+def _curve(arrays: dict[str, np.ndarray], k: int, centre: Any, spread: Any) -> Curve | None:
+    knots, pieces, gram = (arrays[f"{k}.{part}"] for part in CURVE)
+    sound = (
+        type(centre) is type(spread) is float
+        and spread > 0
+        and knots.ndim == 1
+        and knots.size >= 2
+        and gram.ndim == 2
+        and gram.shape[0] == gram.shape[1] >= 1
+        and pieces.shape == (4, knots.size - 1, len(gram) - 1)
+        and (np.diff(knots) > 0).all()
+        and all(x.dtype == np.float64 and np.isfinite(x).all() for x in (knots, pieces, gram))
+    )
+    return Curve(centre, spread, knots, pieces, gram) if sound else None
+
+
+def family_out(family: ThetaPosterior | WeightedThetaPosterior) -> dict[str, np.ndarray]:
+    """Cells node after node. All cells of a grid have the same sides, which are kept once."""
+    if isinstance(family, WeightedThetaPosterior):
+        of_weights = {f"weights.{name}": getattr(family, name) for name in WEIGHTS}
+        return of_weights | family_out(family.presence)
+    sides = [c.sides[:1] if (c.sides == c.sides[:1]).all() else c.sides for c in family.cells]
+    plain = ("mean", "sd", "ends", "cumulative", "nodes", "means", "factors")
+    return {name: getattr(family, name) for name in plain} | {
+        "cells": np.array([len(c.cumulative) for c in family.cells]),
+        "cells.centre": np.concatenate([c.centre for c in family.cells]),
+        "cells.cumulative": np.concatenate([c.cumulative for c in family.cells]),
+        "cells.sides": np.concatenate(sides),
+        "cells.distinct": np.array([len(s) for s in sides]),
+    }
+
+
+def family_in(
+    model: EdgeModel, arrays: dict[str, np.ndarray]
+) -> ThetaPosterior | WeightedThetaPosterior | None:
+    """The same again."""
+    if not arrays:
+        return None
+    of_weights = under("weights.", arrays)
+    presence = _presence_in(model, {k: x for k, x in arrays.items() if "weights." not in k})
+    demand(model.likelihood.weighted == bool(of_weights), "its posterior is not that of its edges")
+    if not of_weights:
+        return presence
+    n_nodes = len(presence.nodes)
+    shapes = ((3,), (3,), (n_nodes, 2, 2), (n_nodes, 2), (n_nodes, len(SCORES)))
+    sound = (
+        {name: x.shape for name, x in of_weights.items()} == dict(zip(WEIGHTS, shapes, strict=True))
+        and all(x.dtype == np.float64 and np.isfinite(x).all() for x in of_weights.values())
+        and (np.diff(of_weights["quantiles"], axis=1) >= 0).all()
+    )
+    demand(sound, "what it knows of weights does not fit together")
+    return WeightedThetaPosterior(presence, WeightPrior.of(model), **of_weights)
+
+
+def _presence_in(model: EdgeModel, arrays: dict[str, np.ndarray]) -> ThetaPosterior:
+    counts, distinct = arrays.pop("cells"), arrays.pop("cells.distinct")
+    parts = {name: arrays.pop(f"cells.{name}") for name in ("centre", "cumulative", "sides")}
+    n_nodes, n_params = arrays["means"].shape
+    names = model.logit_parameters
+    shapes = {
+        "mean": (n_params + 1,),
+        "sd": (n_params + 1,),
+        "ends": arrays["ends"].shape,
+        "cumulative": arrays["ends"].shape,
+        "nodes": (n_nodes,),
+        "means": (n_nodes, n_params),
+        "factors": (n_nodes, n_params, n_params),
+    }
+    floats = [*arrays.values(), *parts.values()]
+    sound = (
+        applies(model)
+        and len(names) == n_params + 1
+        and n_nodes >= 2
+        and arrays["ends"].ndim == 1
+        and arrays["ends"].size >= 2
+        and {name: array.shape for name, array in arrays.items()} == shapes
+        and counts.shape == distinct.shape == (n_nodes,)
+        and counts.dtype == distinct.dtype == np.int64
+        and ((counts >= 1) & (counts <= len(parts["centre"]))).all()
+        and ((distinct == 1) | (distinct == counts)).all()
+        and parts["centre"].shape == (counts.sum(), n_params)
+        and parts["cumulative"].shape == (counts.sum(),)
+        and parts["sides"].shape == (distinct.sum(), n_params, n_params)
+        and all(array.dtype == np.float64 and np.isfinite(array).all() for array in floats)
+        and (np.diff(arrays["ends"]) > 0).all()
+        and (np.diff(arrays["nodes"]) > 0).all()
+    )
+    demand(sound, "its posterior's arrays do not fit together")
+    ends, own = np.cumsum(counts)[:-1], np.cumsum(distinct)[:-1]
+    for shares in (arrays["cumulative"], *np.split(parts["cumulative"], ends)):
+        rises = (np.diff(shares, prepend=0.0) >= 0).all() and abs(shares[-1] - 1) < 1e-6
+        demand(rises, "its posterior's distribution functions do not rise to one")
+    sides = [
+        np.broadcast_to(some, (n, n_params, n_params))
+        for some, n in zip(np.split(parts["sides"], own), counts, strict=True)
+    ]
+    cells = zip(
+        np.split(parts["centre"], ends), sides, np.split(parts["cumulative"], ends), strict=True
+    )
+    marginals = tuple(model.prior[name] for name in names)
+    return ThetaPosterior(names, marginals, **arrays, cells=tuple(Cells(*one) for one in cells))
