@@ -16,8 +16,7 @@ from scipy.special import expit
 from ..data.randomness import Key
 from ..infer.model import EdgeModel
 from ..infer.posterior import Posterior
-from ..readouts import Additive
-from ..readouts.curves import Levels
+from ..readouts.curves import coefficient_slices
 from .predict import _given, as_dataset
 
 # Draws behind means and bands, and the share of them that a band holds.
@@ -115,7 +114,7 @@ def explain_edges(
     draws = {k: jnp.asarray(v) for k, v in posterior.draws(key, n).items()}
     places = jnp.asarray(edges, int)
     parts, values = _parts_of(posterior.model, draws, given, stack.support, places)
-    order = _order(posterior.model)
+    order = posterior.model.readout.part_names
     each = np.stack([np.asarray(parts[name], float) for name in order])  # (parts, draws, edges)
     each = np.concatenate([each, each.sum(0, keepdims=True)])
     means = [np.asarray(values[name], float).mean(0) if name in values else None for name in order]
@@ -136,15 +135,6 @@ def explain_edges(
     return tables
 
 
-def _order(model: EdgeModel) -> list[str]:
-    """The paper's parts first, then the terms."""
-    if model.readout.n_channels is not None:
-        return [*(f"channel {j + 1}" for j in range(model.readout.n_channels)), "baseline"]
-    terms = model.readout.terms if isinstance(model.readout, Additive) else ()
-    slack = ["slack"] if "slack" in model.parameters else []
-    return ["weight", *slack, "baseline", *(term.name for term in terms)]
-
-
 def _place(names: tuple[str, ...], name: str) -> int:
     if name not in names:
         raise ValueError(f"no node is called {name!r}; there are {list(names[:8])} ...")
@@ -160,11 +150,8 @@ def _parts_of(model: EdgeModel, draws: Any, given: Any, support: Any, edges: Arr
         readout = of_readout(*(params[n] for n in of_readout._fields))
         reduced = model.readout.reduce(output, support, given[1])
         parts = {k: v[edges] for k, v in model.readout.parts(readout, reduced).items()}
-        inputs = {}
-        if isinstance(model.readout, Additive):
-            found = model.readout.inputs(output, support, given[1])
-            inputs = {k: v[edges] for k, v in found.items()}
-        return parts, inputs
+        inputs = model.readout.inputs(output, support, given[1])
+        return parts, {k: v[edges] for k, v in inputs.items()}
 
     return lax.map(one, draws)
 
@@ -206,11 +193,11 @@ def term_curves(posterior: Posterior, key: Key | int = 0) -> list[TermCurve]:
     ['rank sum', 'z']
     """
     readout = posterior.model.readout
-    if not isinstance(readout, Additive):
+    if not readout.terms:
         raise TypeError(f"{type(readout).__name__} has no curves; Additive has.")
     draws = posterior.draws(key, 4 * DRAWS)
     coefficients = draws["scales"][:, readout.groups] * draws["curves"]
-    found, places = [], readout.places
+    found, places = [], coefficient_slices(readout.terms)
     for term in readout.terms:
         some, x = coefficients[:, places[term.name]], term.curve.points
         f = some @ np.asarray(term.curve.columns(jnp.asarray(x)), float).T
@@ -218,8 +205,8 @@ def term_curves(posterior: Posterior, key: Key | int = 0) -> list[TermCurve]:
         half = np.quantile((np.abs(f - mean) / sd).max(1), LEVEL) * sd
         squares = np.einsum("di,ij,dj->d", some, term.curve.gram, some)
         size = float(np.sqrt(max(squares.mean(), 0.0)))
-        levels = term.curve.names if isinstance(term.curve, Levels) else ()
-        found.append(TermCurve(term.name, x, mean, mean - half, mean + half, size, levels))
+        ends = mean - half, mean + half
+        found.append(TermCurve(term.name, x, mean, *ends, size, term.curve.names))
     return sorted(found, key=lambda curve: -curve.size)
 
 

@@ -9,7 +9,6 @@ import pandas as pd
 
 from ..data.tables import write_table
 from ..estimators import GraphLearner, load
-from ..readouts import Additive
 from ..report.words import probability
 from .inputs import Given
 from .outputs import PICTURES, TABLES, check_target, save_picture
@@ -73,7 +72,7 @@ def explained(
 
 def terms_of(learner: GraphLearner) -> pd.DataFrame | None:
     """The terms of an additive model."""
-    return learner.terms() if isinstance(learner.model_.readout, Additive) else None
+    return learner.terms() if learner.model_.readout.terms else None
 
 
 def records_of(table: pd.DataFrame | None) -> list[dict[str, Any]] | None:

@@ -43,7 +43,7 @@ from ..data.signals import Filter, SquareRootInverse, Transform
 from ..infer import EdgeModel, Engine, Prior, default_engine
 from ..infer.prepare import prepared
 from ..networks import Network
-from ..readouts import Additive, Readout
+from ..readouts import Readout
 from .settings import (
     check_size_aware,
     engine_of,
@@ -192,7 +192,7 @@ class GraphLearner(BaseEstimator):
         readouts = self._readouts(network)
         engine, likelihood = engine_of(self.inference), likelihood_of(self.weighted)
         graphs = self._graphs(X, A, covariates)
-        if covariates is not None and not any(isinstance(r, Additive) for r in readouts.values()):
+        if covariates is not None and all(r.covariates == () for r in readouts.values()):
             raise ValueError(
                 f"covariates are terms of an additive readout; this learner's is {self.readout!r}. "
                 f"Use readout='additive'."

@@ -57,7 +57,7 @@ def _base(
 
 
 def _with_curves(model: EdgeModel, data: GraphDataset, weights: Any) -> EdgeModel:
-    if getattr(model.readout, "covariates", ()) is None:  # all that there are
+    if model.readout.covariates is None:  # all that there are
         _check_same_covariates(data)
     params = _reference(model, data, weights)
 

@@ -11,9 +11,8 @@ from ..infer.engines.exact import applies
 from ..infer.exact.conditional import Cells
 from ..infer.exact.theta import ThetaPosterior
 from ..infer.exact.weights import SCORES, WeightedThetaPosterior, WeightPrior
-from ..readouts import Additive
-from ..readouts.additive import Term
-from ..readouts.curves import Curve, Levels
+from ..readouts import Readout
+from ..readouts.curves import Curve, Levels, Term
 from .modelfile import ModelFileError
 
 CURVE = ("knots", "pieces", "gram")
@@ -32,7 +31,7 @@ def under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
 
 
-def terms_out(readout: Additive) -> tuple[list[Any], dict[str, np.ndarray]]:
+def terms_out(readout: Readout) -> tuple[list[Any], dict[str, np.ndarray]]:
     """The terms of an additive readout: what is said of each, and their arrays."""
     said: list[Any] = []
     arrays: dict[str, np.ndarray] = {}
@@ -47,17 +46,16 @@ def terms_out(readout: Additive) -> tuple[list[Any], dict[str, np.ndarray]]:
     return said, arrays
 
 
-def terms_in(said: list[Any], arrays: dict[str, np.ndarray], readout: Additive) -> tuple[Term, ...]:
+def terms_in(said: list[Any], arrays: dict[str, np.ndarray], readout: Readout) -> tuple[Term, ...]:
     """The same terms again."""
-    known = {*readout.features, *(readout.covariates or ())}
+    possible = readout.possible_terms
     terms = []
     for k, (name, *rest) in enumerate(said):
-        demand(isinstance(name, str) and name in known, f"it has a term {str(name)[:40]!r}")
+        demand(isinstance(name, str) and name in possible, f"it has a term {str(name)[:40]!r}")
         curve = _levels(arrays, k, *rest) if len(rest) == 1 else _curve(arrays, k, *rest)
         if curve is None:
             raise ModelFileError(f"its term {name[:40]!r} is no curve")
-        if isinstance(curve, Levels):
-            demand(curve.names == dict(readout.levels).get(name), "its levels are not those named")
+        demand(curve.names == possible[name], "its levels are not those named")
         terms.append(Term(name, curve))
     demand(terms, "its additive readout has no terms")
     demand(len({term.name for term in terms}) == len(terms), "it has a term twice")

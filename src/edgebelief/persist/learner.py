@@ -117,7 +117,7 @@ def save(path: str | Path, learner: GraphLearner) -> None:
     arrays = {"weights": np.asarray(posterior.weights), "n_nodes": np.array(n_nodes, np.int64)}
     arrays |= {f"param.{name}": np.asarray(v) for name, v in posterior.params.items()}
     arrays |= {f"stat.{name}": np.asarray(v) for name, v in posterior.sample_stats.items()}
-    if isinstance(posterior.model.readout, Additive):
+    if posterior.model.readout.terms:
         settings["terms"], of_terms = terms_out(posterior.model.readout)
         arrays |= {f"term.{name}": array for name, array in of_terms.items()}
     if isinstance(posterior.continuum, ThetaPosterior | WeightedThetaPosterior):
@@ -173,9 +173,9 @@ def _restored(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> GraphL
     parts = {name: _decoded(settings["model"][name]) for name in MODEL}
     for name, part in parts.items():
         demand(isinstance(part, MODEL[name]), f"its {name} is a {type(part).__name__}")
-    if isinstance(parts["readout"], Additive):
+    if parts["readout"].possible_terms:
         terms = terms_in(settings["terms"], under("term.", arrays), parts["readout"])
-        parts["readout"] = dataclasses.replace(parts["readout"], terms=terms)
+        parts["readout"] = parts["readout"].with_terms(terms)
     model = EdgeModel(**parts)
     demand(model.is_prepared, "its model has not seen data")
     found = settings["posterior"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -13,7 +14,7 @@ from jaxtyping import Int
 from ..data.dataset import Stack
 from ..networks import Output
 from .base import Readout
-from .curves import Curve, Levels, curve_of, levels_of
+from .curves import Term, coefficient_slices, curve_of, levels_of
 from .features import ALL, OF_DISTANCES, OF_OUTPUT, pair_features, relative_output
 
 # What other parts of a logit, and their sum, are called.
@@ -99,12 +100,16 @@ class Additive(Readout):
         return np.array(found)
 
     @property
-    def places(self) -> dict[str, slice]:
-        """Which coefficients of the curves are whose."""
-        ends = np.cumsum([0, *(len(term.curve.scales) for term in self._terms())])
-        return {
-            term.name: slice(int(ends[k]), int(ends[k + 1])) for k, term in enumerate(self.terms)
-        }
+    def possible_terms(self) -> dict[str, tuple[str, ...]]:
+        levels = dict(self.levels)
+        return {name: levels.get(name, ()) for name in (*self.features, *(self.covariates or ()))}
+
+    def with_terms(self, terms: tuple[Term, ...]) -> Additive:
+        return replace(self, terms=terms)
+
+    @property
+    def part_names(self) -> tuple[str, ...]:
+        return ("weight", "baseline", *(term.name for term in self.terms))
 
     @property
     def is_prepared(self) -> bool:
@@ -164,7 +169,7 @@ class Additive(Readout):
             curve = curve_of(x) if own is None else levels_of(x, own)
             if curve is not None:
                 terms.append(Term(name, curve))
-        return Additive(self.features, covariates, self.relative, levels, tuple(terms))
+        return one.with_terms(tuple(terms))
 
     def reduce(self, output, support, pairs):
         """The columns that the logits are linear in: a, -1, and the curves'."""
@@ -180,7 +185,7 @@ class Additive(Readout):
     def parts(self, params, reduced):
         curves = params.scales[self.groups] * params.curves
         found = {"weight": params.delta * reduced[..., 0], "baseline": params.b * reduced[..., 1]}
-        for name, here in self.places.items():
+        for name, here in coefficient_slices(self._terms()).items():
             found[name] = reduced[..., 2:][..., here] @ curves[here]
         return found
 
@@ -196,13 +201,6 @@ class Additive(Readout):
                 "this readout has not seen data yet, so it has no curves: see EdgeModel.prepared."
             )
         return self.terms
-
-
-class Term(eqx.Module):
-    """A feature and the curve of it."""
-
-    name: str = eqx.field(static=True)
-    curve: Curve | Levels
 
 
 def _levels(name: str, stacks: Sequence[Stack]) -> tuple[str, ...]:

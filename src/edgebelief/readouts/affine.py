@@ -30,6 +30,7 @@ class Affine(Readout):
     Array([ 5.4, -1.4, -1.4], dtype=float32)
     """
 
+    part_names = ("weight", "baseline")
     params_type = AffineParams
 
     def reduce(self, output, support, pairs):

@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from ..data.dataset import Stack
 from ..edges import Support
 from ..networks import Output
+from .curves import Term
 
 
 class Readout(eqx.Module):
@@ -64,7 +65,42 @@ class Readout(eqx.Module):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How many numbers each parameter is that is a vector."""
+        """The length of each parameter that is a vector."""
+        return {}
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The terms that are curves of a feature; none by default."""
+        return ()
+
+    @property
+    def possible_terms(self) -> dict[str, tuple[str, ...]]:
+        """The features that may have a term, each with its levels (none for a number)."""
+        return {}
+
+    def with_terms(self, terms: tuple[Term, ...]) -> Readout:
+        """The readout with these terms, made for features in `possible_terms`."""
+        return self
+
+    @property
+    def covariates(self) -> tuple[str, ...] | None:
+        """The pair covariates that it uses; None for all that the data have, none by default."""
+        return ()
+
+    @property
+    def groups(self) -> Int[np.ndarray, " curves"]:
+        """The index of the scale that each coefficient in `terms` is a multiple of."""
+        return np.zeros(0, int)
+
+    @property
+    @abc.abstractmethod
+    def part_names(self) -> tuple[str, ...]:
+        """The names of what the logits are the sum of, in the order of tables."""
+
+    def inputs(
+        self, output: Output, support: Support, pairs: Float[Array, "... edges features"] | None
+    ) -> dict[str, Float[Array, "... edges"]]:
+        """The features that `terms` are curves of, by name."""
         return {}
 
     def pairs(self, stack: Stack) -> Float[np.ndarray, "graphs edges features"] | None:
@@ -77,7 +113,7 @@ class Readout(eqx.Module):
 
     @abc.abstractmethod
     def parts(self, params: Any, reduced: Any) -> dict[str, Float[Array, "... edges"]]:
-        """What the logits are the sum of, by name."""
+        """The summands of the logits, by the names of `part_names`."""
 
     def columns(self, reduced: Any) -> Float[Array, "... edges columns"]:
         """What the logits are linear in, with a coefficient for each, if they are (`linear`)."""

@@ -46,6 +46,10 @@ class Channels(Readout):
     def n_channels(self) -> int:
         return self.channels
 
+    @property
+    def part_names(self) -> tuple[str, ...]:
+        return (*(f"channel {j + 1}" for j in range(self.channels)), "baseline")
+
     def reduce(self, output, support, pairs):
         return jnp.moveaxis(output.a, -2, -1) / self.channels
 

@@ -12,6 +12,7 @@ those pairs. Beyond the outermost knots the curve goes on straight.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import factorial
 
 import equinox as eqx
@@ -39,6 +40,11 @@ class Curve(eqx.Module):
     @property
     def n_wiggles(self) -> int:
         return self.pieces.shape[-1]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of levels, which a curve does not have."""
+        return ()
 
     @property
     def scales(self) -> tuple[int, ...]:
@@ -93,6 +99,19 @@ class Levels(eqx.Module):
         shares = jnp.asarray(self.shares, x.dtype)
         own = x[..., None] == jnp.arange(len(self.names))
         return (own - shares) / jnp.sqrt(1 - (shares**2).sum())  # of mean square one together
+
+
+class Term(eqx.Module):
+    """A feature and the curve of it."""
+
+    name: str = eqx.field(static=True)
+    curve: Curve | Levels
+
+
+def coefficient_slices(terms: Sequence[Term]) -> dict[str, slice]:
+    """Which of the coefficients of all terms, in a row, belong to each term."""
+    ends = np.cumsum([0, *(len(term.curve.scales) for term in terms)])
+    return {term.name: slice(int(ends[k]), int(ends[k + 1])) for k, term in enumerate(terms)}
 
 
 def levels_of(x: Float[np.ndarray, " pairs"], names: tuple[str, ...]) -> Levels | None:

@@ -27,6 +27,7 @@ class Shift(Readout):
     Array([ 6.1, -0.3, -0.3], dtype=float32)
     """
 
+    part_names = ("weight", "baseline")
     params_type = ShiftParams
     linear = False
 

@@ -47,6 +47,7 @@ class Sized(Readout):
 
     growth: float | None = eqx.field(static=True, default=None)
 
+    part_names = ("weight", "baseline")
     params_type = SizedParams
     scale = "median"
 

@@ -32,6 +32,7 @@ class TwoSlope(Readout):
     Array([ 5.5, -0.8, -2.3], dtype=float32)
     """
 
+    part_names = ("weight", "slack", "baseline")
     params_type = TwoSlopeParams
 
     def reduce(self, output, support, pairs):

@@ -99,7 +99,7 @@ def page(report: Report) -> str:
         terms=list(_terms(report)),
         needed=list(words.needed(report.terms, posterior.engine)) if report.terms else [],
         n_drawn=len(block["terms"]),
-        relative=getattr(posterior.model.readout, "relative", False),
+        relative=posterior.model.readout.scale == "relative",
         parameters=list(_parameters(posterior)),
         further=words.further(
             {name: posterior.model.sizes[name] for name in posterior.model.readout.unlisted}

@@ -85,7 +85,7 @@ def reasons(
 
 
 def _reasons(posterior: Posterior, table: pd.DataFrame) -> Reasons:
-    levels = dict(getattr(posterior.model.readout, "levels", ()))
+    levels = {term.name: term.curve.names for term in posterior.model.readout.terms}
     rows: list[Any] = list(table.itertuples(index=False))
     *parts, logit = rows
     parts.sort(key=lambda row: -abs(row.contribution))
@@ -95,7 +95,7 @@ def _reasons(posterior: Posterior, table: pd.DataFrame) -> Reasons:
     listed = tuple(
         Part(
             row.part,
-            _value(row, levels.get(row.part)),
+            _value(row, levels.get(row.part, ())),
             row.contribution,
             row.low,
             row.high,
@@ -109,8 +109,8 @@ def _reasons(posterior: Posterior, table: pd.DataFrame) -> Reasons:
     )
 
 
-def _value(row: Any, levels: tuple[str, ...] | None) -> str:
+def _value(row: Any, levels: tuple[str, ...]) -> str:
     """Of a category, the name of the level."""
     if np.isnan(row.value):
         return PARTS.get(row.part, "")
-    return number(row.value) if levels is None else levels[round(row.value)]
+    return number(row.value) if not levels else levels[round(row.value)]

@@ -17,7 +17,6 @@ from ..belief.weights import predict_weights
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, split
 from ..infer.posterior import Posterior
-from ..readouts import Additive
 from .summary import Summary
 
 if TYPE_CHECKING:
@@ -133,7 +132,7 @@ class Report:
         given = {} if settings is None else {str(k): v for k, v in settings.items()}
         of_prior, of_posterior, of_terms, of_reasons = split(key, 4)
         is_weighted = posterior.model.likelihood.weighted
-        is_additive = isinstance(posterior.model.readout, Additive)
+        has_terms = bool(posterior.model.readout.terms)
         return cls(
             posterior=posterior,
             predictions=predictions,
@@ -143,7 +142,7 @@ class Report:
             recipe=recipe,
             checks=_checks((of_prior, of_posterior), posterior, data, check_draws),
             cautions=cautions,
-            terms=tuple(term_curves(posterior, of_terms)) if is_additive else (),
+            terms=tuple(term_curves(posterior, of_terms)) if has_terms else (),
             reasons=_reasons(of_reasons, posterior, predictions, reason_draws),
             weights=_weights(key, posterior, predictions) if is_weighted else {},
         )

@@ -69,7 +69,7 @@ class Shrinkage:
         prior = model.prior["scales"]
         if not isinstance(prior, HalfNormal):
             raise ValueError(f"Exact knows half-normal scales; their prior is {prior}. Use NUTS.")
-        groups = readout.groups  # type: ignore[attr-defined]
+        groups = readout.groups
         scales = np.full(model.sizes["scales"], prior.median)
         return cls(own, sizes, groups, scales, prior.scale)
 
