@@ -36,7 +36,7 @@ from edgebelief import metrics
 from edgebelief.belief import predict
 from edgebelief.data import GraphDataset, sp500
 from edgebelief.infer import EdgeModel, Exact
-from edgebelief.infer.prepare import prepared
+from edgebelief.infer.prepare import prepare
 from edgebelief.networks import DPG
 from edgebelief.readouts import OF_NETWORK, Additive
 
@@ -177,7 +177,7 @@ def main():
         if given.only not in (None, name):
             continue
         train, test = load(given.data)
-        model = prepared(EdgeModel(DPG(), Additive()), train)
+        model = prepare(0, EdgeModel(DPG(), Additive()), train).model
         begin = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,7 +1,6 @@
 """Weighted graphs that are drawn from the model."""
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 
 from edgebelief.data import GraphDataset
@@ -21,5 +20,13 @@ def drawn_from(model, params, base, seed):
 
 def looked_at(model, params, data):
     """Logits, and what weights follow: (graphs, edges) each."""
-    e = jnp.stack([jnp.asarray(record.e) for record in data])
-    return [np.asarray(x, float) for x in eqx.filter_jit(model.logits_and_more)(params, e)]
+    (stack,) = data.stacks()
+    forward, batch = model.forward, model.forward.batch(stack).as_jax()
+
+    @eqx.filter_jit
+    def evaluate(values):
+        parameters = forward.split(values)
+        reduced = forward.run(parameters, batch)
+        return forward.logits(parameters, reduced), reduced.likelihood
+
+    return [np.asarray(x, float) for x in evaluate(params)]

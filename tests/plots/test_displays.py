@@ -12,7 +12,7 @@ from edgebelief.belief.checks import PredictiveCheck
 from edgebelief.belief.elicit import elicit_prior, theta_sweep
 from edgebelief.data import ErdosRenyi, GraphDataset
 from edgebelief.infer import EdgeModel, Fingerprint, Posterior, Verdict
-from edgebelief.infer.prepare import prepared
+from edgebelief.infer.prepare import prepare
 from edgebelief.networks import DPG
 from edgebelief.plots import (
     CheckDisplay,
@@ -244,7 +244,7 @@ def additive():
     kinds = [{"kind": np.array(["a", "b", "c"])[np.arange(28) % 3]} for _ in drawn]
     data = GraphDataset([r.e for r in drawn], [r.a for r in drawn], covariates=kinds)
     model = EdgeModel(DPG(depth=5), Additive(features=("distance", "rank sum")))
-    model = prepared(model, data)
+    model = prepare(0, model, data).model
     params = model.prior.sample(jax.random.key(0), 300, model.sizes)
     params = {name: np.asarray(value, float) for name, value in params.items()}
     return Posterior(

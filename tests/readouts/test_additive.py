@@ -6,7 +6,7 @@ import pytest
 from edgebelief.data import GraphDataset, RandomGeometric
 from edgebelief.edges import Complete
 from edgebelief.infer import EdgeModel
-from edgebelief.infer.prepare import prepared
+from edgebelief.infer.prepare import prepare
 from edgebelief.networks import DPG, DPGParams
 from edgebelief.readouts import (
     Additive,
@@ -27,7 +27,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def model(data):
-    return prepared(EdgeModel(DPG(depth=10), Additive()), data)
+    return prepare(0, EdgeModel(DPG(depth=10), Additive()), data).model
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from scipy.sparse.csgraph import connected_components
 from ..data.dataset import GraphDataset, Stack
 from ..data.randomness import Key, as_key, split
 from ..edges import Complete
-from ..infer.gradient.density import precompute
+from ..infer.batch import Batch, ForwardModel
 from ..infer.model import EdgeModel
 from ..infer.posterior import Posterior
 from .predict import as_dataset
@@ -204,8 +204,8 @@ def _replicates(key: Key, model: EdgeModel, params: Mapping[str, Any], stack: St
 
     A draw's graphs have a key of their own, so the parts it is done in do not matter.
     """
-    n, pairs = len(next(iter(params.values()))), model.pairs(stack)
-    before = precompute(model.network, stack.e, stack.support)
+    n = len(next(iter(params.values())))
+    batch = model.forward.batch(stack).without_labels().as_jax()
     each = len(stack.e) * stack.support.n_nodes**2 * (1 + sum(model.sizes.values()))
     size = max(1, min(n, NUMBERS // each))
     size = -(-n // -(-n // size))  # equal parts, so that one compilation serves all
@@ -213,22 +213,19 @@ def _replicates(key: Key, model: EdgeModel, params: Mapping[str, Any], stack: St
     for start in range(0, n, size):
         places = np.minimum(np.arange(start, start + size), n - 1)  # the last part is filled up
         here = {name: jnp.asarray(values)[places] for name, values in params.items()}
-        given = jnp.asarray(stack.e), pairs, before
-        drawn = _draw(model, keys[places], here, given, stack.support)
+        drawn = _draw(model.forward, keys[places], here, batch)
         stop = min(start + size, n)
         yield slice(start, stop), np.asarray(drawn)[: stop - start]
 
 
 @eqx.filter_jit
 def _draw(
-    model: EdgeModel, keys: Key, params: Mapping[str, Any], given: Any, support: Complete
+    forward: ForwardModel, keys: Key, params: dict[str, jax.Array], batch: Batch
 ) -> Bool[jax.Array, "draws graphs edges"]:
-    e, *known = given
+    def at(key: Key, values: dict[str, jax.Array]) -> jax.Array:
+        return jax.random.bernoulli(key, jax.nn.sigmoid(forward.logits_at(values, batch)))
 
-    def one(key: Key, values: Mapping[str, Any]) -> jax.Array:
-        return jax.random.bernoulli(key, jax.nn.sigmoid(model.logits(values, e, support, *known)))
-
-    return jax.vmap(one)(keys, params)
+    return jax.vmap(at)(keys, params)
 
 
 # A statistic of many graphs on one support: (..., n_edges) booleans, (graphs, n_edges) which of

@@ -6,18 +6,19 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 from scipy.special import expit
 
 from ..data.randomness import Key
-from ..infer.model import EdgeModel
+from ..infer.batch import Batch, ForwardModel
 from ..infer.posterior import Posterior
 from ..readouts.curves import coefficient_slices
-from .predict import _given, as_dataset
+from .predict import as_dataset, batch_of_one
 
 # Draws behind means and bands, and the share of them that a band holds.
 DRAWS, LEVEL = 256, 0.9
@@ -110,10 +111,10 @@ def explain_edges(
     ['weight', 'baseline', 'logit']
     """
     (stack,) = as_dataset(data)[graph : graph + 1].stacks()
-    given = _given(posterior.model, stack, 0)
+    batch = batch_of_one(posterior.model, stack, 0)
     draws = {k: jnp.asarray(v) for k, v in posterior.draws(key, n).items()}
     places = jnp.asarray(edges, int)
-    parts, values = _parts_of(posterior.model, draws, given, stack.support, places)
+    parts, values = _parts_of(posterior.model.forward, draws, batch, places)
     order = posterior.model.readout.part_names
     each = np.stack([np.asarray(parts[name], float) for name in order])  # (parts, draws, edges)
     each = np.concatenate([each, each.sum(0, keepdims=True)])
@@ -142,18 +143,16 @@ def _place(names: tuple[str, ...], name: str) -> int:
 
 
 @eqx.filter_jit
-def _parts_of(model: EdgeModel, draws: Any, given: Any, support: Any, edges: Array) -> Any:
-    def one(params: Any) -> Any:
-        of_network, of_readout = model.network.params_type, model.readout.params_type
-        network = of_network(*(params[n] for n in of_network._fields))
-        output = model.network(network, given[0], support, given[2])
-        readout = of_readout(*(params[n] for n in of_readout._fields))
-        reduced = model.readout.reduce(output, support, given[1])
-        parts = {k: v[edges] for k, v in model.readout.parts(readout, reduced).items()}
-        inputs = model.readout.inputs(output, support, given[1])
-        return parts, {k: v[edges] for k, v in inputs.items()}
+def _parts_of(
+    forward: ForwardModel, draws: dict[str, Array], batch: Batch, edges: Int[Array, " edges"]
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """The summands of the logits of some edges, and the features behind them, at each draw."""
 
-    return lax.map(one, draws)
+    def at(values: dict[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
+        parts, inputs = forward.parts_at(values, batch)
+        return jax.tree.map(lambda x: x[0, edges], (parts, inputs))
+
+    return lax.map(at, draws)
 
 
 class TermCurve(NamedTuple):

@@ -26,8 +26,8 @@ from scipy.special import expit, logsumexp
 from ..cores import n_cores
 from ..data.dataset import GraphDataset, Stack
 from ..data.randomness import Key, split
-from ..infer.gradient.density import precompute
-from ..infer.model import EdgeModel, labels_of, params_of
+from ..infer.batch import Batch, ForwardModel
+from ..infer.model import EdgeModel
 from ..infer.posterior import Posterior
 from ..validate import is_one_graph
 from .shift import warn_if_unlike
@@ -183,9 +183,9 @@ def sample_graphs(
     for stack, stack_key in zip(data.stacks(), split(of_edges, len(data.stacks())), strict=True):
         for row, place in enumerate(stack.places):
             graph_key = jax.random.fold_in(stack_key, row)
-            given, keys = _given(posterior.model, stack, row), jax.random.split(graph_key, n)
-            edges = _edges_of(posterior.model, draws, given, stack.support, keys)
-            found[place] = np.asarray(edges)
+            batch, keys = batch_of_one(posterior.model, stack, row), jax.random.split(graph_key, n)
+            edges = _edges_of(posterior.model.forward, draws, batch, keys)
+            found[place] = np.asarray(edges)[:, 0]
     return found
 
 
@@ -228,9 +228,9 @@ def intervals(
     tails = [(1 - level) / 2, (1 + level) / 2]
     for stack in data.stacks():
         for row, place in enumerate(stack.places):
-            given = _given(posterior.model, stack, row)
-            logits = _logits_of(posterior.model, draws, given, stack.support)
-            low, high = np.quantile(np.array(logits), tails, axis=0, overwrite_input=True)
+            batch = batch_of_one(posterior.model, stack, row)
+            logits = np.array(_logits_of(posterior.model.forward, draws, batch))[:, 0]
+            low, high = np.quantile(logits, tails, axis=0, overwrite_input=True)
             found[place] = expit(low.astype(float)), expit(high.astype(float))
     return found
 
@@ -288,16 +288,24 @@ class _Table(NamedTuple):
         network = {name: x[rows] for name, x in zip(own, distinct, strict=True)}
         return cls(network, table, weights)
 
-    def block(self, first: int) -> tuple[dict[str, Array], dict[str, Array], Array]:
-        """`BLOCK` rows from `first` on, filled up with rows of no weight."""
+    def block(self, first: int) -> _Block:
+        """Take `BLOCK` rows from `first` on, filled up with rows of no weight."""
         rows = np.arange(first, first + BLOCK)
         inside = rows < len(self.weights)
         rows = np.where(inside, rows, 0)
-        return (
+        return _Block(
             {name: jnp.asarray(x[rows]) for name, x in self.network.items()},
             {name: jnp.asarray(x[rows]) for name, x in self.others.items()},
             jnp.asarray(self.weights[rows] * inside[:, None]),
         )
+
+
+class _Block(NamedTuple):
+    """Rows of a table in JAX's arrays, or one of them."""
+
+    network: dict[str, Array]
+    others: dict[str, Array]
+    weights: Float[Array, "*rows group"]
 
 
 class _Running(NamedTuple):
@@ -312,74 +320,64 @@ def _sums(
     model: EdgeModel, table: _Table, stack: Stack, here: slice
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean and variance of p, and the log-likelihood of each graph at each draw."""
-    part = stack.part(here)
-    e, pairs = jnp.asarray(part.e), model.pairs(part)
-    before = precompute(model.network, part.e, part.support)
-    labels = labels_of(part) if part.known.any() else None
-    running = _Running(jnp.zeros(()), jnp.zeros(e.shape), jnp.zeros(e.shape))
+    forward, part = model.forward, stack.part(here)
+    batch = forward.batch(part).as_jax()
+    batch = batch if part.known.any() else batch.without_labels()
+    running = _Running(jnp.zeros(()), jnp.zeros(batch.e.shape), jnp.zeros(batch.e.shape))
     likelihood = []
     for first in range(0, len(table.weights), BLOCK):
-        running, fits = _add_block(
-            (model.network, model.readout, model.likelihood),
-            running,
-            table.block(first),
-            (e, labels, pairs, before),
-            stack.support,
-        )
-        likelihood.append(np.asarray(fits, float))
-    found = np.concatenate(likelihood)[: len(table.weights)]
-    return np.asarray(running.mean, float), np.asarray(running.square, float), found
+        running, log_likelihoods = _add_block(forward, running, table.block(first), batch)
+        likelihood.append(np.asarray(log_likelihoods, float))
+    of_draws = np.concatenate(likelihood)[: len(table.weights)]
+    return np.asarray(running.mean, float), np.asarray(running.square, float), of_draws
 
 
 @eqx.filter_jit
-def _add_block(model: Any, running: _Running, block: Any, data: Any, support: Any) -> Any:
-    network, readout, likelihood = model
-    e, labels, pairs, before = data
+def _add_block(
+    forward: ForwardModel, running: _Running, block: _Block, batch: Batch
+) -> tuple[_Running, Float[Array, "rows group graphs"]]:
+    def row(running: _Running, part: _Block) -> tuple[_Running, Array]:
+        # Every parameter has a value here; those of the readout change from draw to draw.
+        first = {name: values[0] for name, values in part.others.items()}
+        reduced = forward.run(forward.split({**part.network, **first}), batch)
 
-    def row(running: _Running, part: Any) -> tuple[_Running, Array]:
-        own, others, weights = part
-        output = network(network.params_type(**own), e, support, before)
-        reduced = readout.reduce(output, support, pairs)
-        more = likelihood.reduce(output, support)
-
-        def draw(running: _Running, one: Any) -> tuple[_Running, Array]:
-            params, weight = one
-            logits = readout.logits(params_of(readout, params), reduced)
+        def draw(
+            running: _Running, drawn: tuple[dict[str, Array], Array]
+        ) -> tuple[_Running, Array]:
+            others, weight = drawn
+            params = forward.split({**part.network, **others})
+            logits = forward.logits(params, reduced)
             total = running.weight + weight
             off = jax.nn.sigmoid(logits) - running.mean
             mean = running.mean + off * (weight / jnp.maximum(total, 1e-30))
             square = running.square + weight * off * (jax.nn.sigmoid(logits) - mean)
-            fit = jnp.zeros(len(e))
-            if labels is not None:
-                own = params_of(likelihood, params)
-                fit = likelihood.log_likelihood(logits, *labels, own, more)
+            fit = forward.log_likelihood(logits, params, reduced, batch)
             return _Running(total, mean, square), fit
 
-        return lax.scan(draw, running, (others, weights))
+        return lax.scan(draw, running, (part.others, part.weights))
 
     return lax.scan(row, running, block)
 
 
 @eqx.filter_jit
-def _logits_of(model: EdgeModel, draws: Any, given: Any, support: Any) -> Array:
-    e, *known = given
-    return lax.map(lambda params: model.logits(params, e, support, *known), draws)
+def _logits_of(
+    forward: ForwardModel, draws: dict[str, Array], batch: Batch
+) -> Float[Array, "draws graphs edges"]:
+    return lax.map(lambda values: forward.logits_at(values, batch), draws)
 
 
 @eqx.filter_jit
-def _edges_of(model: EdgeModel, draws: Any, given: Any, support: Any, keys: Array) -> Array:
-    e, *known = given
-
-    def one(part: Any) -> Array:
-        params, key = part
-        p = jax.nn.sigmoid(model.logits(params, e, support, *known))
+def _edges_of(
+    forward: ForwardModel, draws: dict[str, Array], batch: Batch, keys: Array
+) -> UInt8[Array, "draws graphs edges"]:
+    def at(drawn: tuple[dict[str, Array], Array]) -> Array:
+        values, key = drawn
+        p = jax.nn.sigmoid(forward.logits_at(values, batch))
         return jax.random.bernoulli(key, p).astype(jnp.uint8)
 
-    return lax.map(one, (draws, keys))
+    return lax.map(at, (draws, keys))
 
 
-def _given(model: EdgeModel, stack: Stack, row: int) -> Any:
-    """Distances of one graph, its pair features, and what the network computes once for it."""
-    part = stack.part(slice(row, row + 1))
-    before = precompute(model.network, part.e, part.support)
-    return jax.tree.map(lambda x: x[0], (jnp.asarray(part.e), model.pairs(part), before))
+def batch_of_one(model: EdgeModel, stack: Stack, row: int) -> Batch:
+    """Make a batch of one graph of a stack, without its labels."""
+    return model.forward.batch(stack.part(slice(row, row + 1))).without_labels().as_jax()

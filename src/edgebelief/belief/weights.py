@@ -24,8 +24,7 @@ from jaxtyping import Array, Float
 
 from ..data.dataset import GraphDataset, GraphRecord, Stack
 from ..data.randomness import Key, split
-from ..infer.gradient.density import precompute
-from ..infer.model import EdgeModel, params_of
+from ..infer.batch import Batch, ForwardModel
 from ..infer.posterior import Posterior
 from .predict import Predictions, as_dataset, predict
 
@@ -148,7 +147,8 @@ def predict_weights(
     scores: list[Any] = [(None, None)] * len(data)
     for stack in data.stacks():
         for part in _together(stack, n):
-            laws = _laws(model, draws, _given(model, part), stack.support)
+            batch = model.forward.batch(part).without_labels().as_jax()
+            laws = _laws(model.forward, draws, batch)
             told = np.exp(np.asarray(_told(*laws, tails), float))
             members = None
             if part.w is not None and part.known.any():
@@ -170,23 +170,19 @@ def _together(stack: Stack, n: int) -> list[Stack]:
     return [stack.part(slice(first, first + size)) for first in range(0, n_graphs, size)]
 
 
-def _given(model: EdgeModel, part: Stack) -> Any:
-    before = precompute(model.network, part.e, part.support)
-    return jnp.asarray(part.e), model.pairs(part), before
-
-
 @eqx.filter_jit
-def _laws(model: EdgeModel, draws: Any, given: Any, support: Any) -> tuple[Array, Array, Array]:
-    """Logits, and mean and sd of log weights, of each draw."""
-    e, *known = given
+def _laws(
+    forward: ForwardModel, draws: dict[str, Array], batch: Batch
+) -> tuple[Array, Array, Array]:
+    """Compute logits, and mean and sd of log weights, at each draw."""
 
-    def one(params: Any) -> tuple[Array, Array, Array]:
-        logits, more = model.logits_and_more(params, e, support, *known)
-        own = params_of(model.likelihood, params)
-        centre, spread = model.likelihood.weight_at(own, more)  # type: ignore[attr-defined]
-        return logits, centre, spread[None, None]
+    def at(values: dict[str, Array]) -> tuple[Array, Array, Array]:
+        params = forward.split(values)
+        reduced = forward.run(params, batch)
+        centre, spread = forward.log_weights(params, reduced)
+        return forward.logits(params, reduced), centre, spread[None, None]
 
-    return lax.map(one, draws)
+    return lax.map(at, draws)
 
 
 @jax.jit

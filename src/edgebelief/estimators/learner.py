@@ -41,7 +41,7 @@ from ..data.dataset import GraphDataset
 from ..data.ensembles import Ensemble
 from ..data.signals import Filter, SquareRootInverse, Transform
 from ..infer import EdgeModel, Engine, Prior, default_engine
-from ..infer.prepare import prepared
+from ..infer.prepare import prepare
 from ..networks import Network
 from ..readouts import Readout
 from .settings import (
@@ -543,7 +543,7 @@ class GraphLearner(BaseEstimator):
             _, data = self._scaled(network, data)
             prior = prior_of(self.prior, data, network)
             likelihood = likelihood_of(self.weighted)
-            model = prepared(EdgeModel(network, readout, prior, likelihood), data)
+            model = prepare(0, EdgeModel(network, readout, prior, likelihood), data).model
         seed = (self.seed_ if fitted else 0) if key is None else key
         before = prior_predictive(seed, model, data, statistic, n)
         if not fitted:

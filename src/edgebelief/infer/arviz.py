@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
-import arviz_base
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -14,15 +13,33 @@ from jaxtyping import Array, Float
 
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, as_key
-from ..edges import Support
-from .gradient.density import precompute
-from .model import EdgeModel, labels_of, params_of
-from .posterior import Posterior
+from .batch import Batch, ForwardModel
+from .model import EdgeModel
 
-Draws = Mapping[str, Float[np.ndarray, "chains draws"]]
+Draws = Mapping[str, Float[np.ndarray, "chains draws ..."]]
 
 
-def to_arviz(posterior: Posterior, data: GraphDataset, key: Key | int, n_draws: int = 1000) -> Any:
+class Drawn(Protocol):
+    """What is needed of a posterior: its draws, and chains where it has some."""
+
+    @property
+    def model(self) -> EdgeModel: ...
+    @property
+    def params(self) -> Mapping[str, np.ndarray]: ...
+    @property
+    def sample_stats(self) -> Mapping[str, np.ndarray]: ...
+    @property
+    def engine(self) -> str: ...
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
+    @property
+    def n_chains(self) -> int: ...
+    @property
+    def n_draws(self) -> int: ...
+    def draws(self, key: Key | int, n: int = 1000) -> dict[str, np.ndarray]: ...
+
+
+def to_arviz(posterior: Drawn, data: GraphDataset, key: Key | int, n_draws: int = 1000) -> Any:
     """An ArviZ DataTree of a posterior and of what it says about labelled graphs.
 
     The unit of data is the graph: edges of one graph share its distances, so that leaving out
@@ -59,6 +76,8 @@ def to_arviz(posterior: Posterior, data: GraphDataset, key: Key | int, n_draws: 
     >>> int(loo(tree).n_data_points)
     8
     """
+    import arviz_base  # slow to import
+
     labelled = np.flatnonzero([record.known.any() for record in data])
     if not labelled.size:
         raise ValueError(
@@ -97,12 +116,7 @@ def to_arviz(posterior: Posterior, data: GraphDataset, key: Key | int, n_draws: 
     return tree
 
 
-def log_likelihoods(model: EdgeModel, draws: Draws, data: GraphDataset) -> np.ndarray:
-    """Of each graph's labels at each draw, (chains, draws, graphs)."""
-    return _pass(model, draws, data, as_key(0))[0]
-
-
-def _chains(posterior: Posterior, key: Key, n: int, kept: np.ndarray) -> dict[str, np.ndarray]:
+def _chains(posterior: Drawn, key: Key, n: int, kept: np.ndarray) -> dict[str, np.ndarray]:
     """The chains of an engine that has them; else one chain of equally weighted draws."""
     if not posterior.sample_stats:
         return {name: values[None] for name, values in posterior.draws(key, n).items()}
@@ -121,7 +135,7 @@ def _every(n: int, at_most: int) -> np.ndarray:
 def _pass(
     model: EdgeModel, draws: Draws, data: GraphDataset, key: Key
 ) -> tuple[np.ndarray, np.ndarray]:
-    """For each draw and graph the log-likelihood, and the edge density of a replicate."""
+    """Compute the log-likelihood and the edge density of a replicate, by draw and graph."""
     shape = next(iter(draws.values())).shape[:2]
     flat = {
         name: jnp.asarray(values.reshape(-1, *values.shape[2:])) for name, values in draws.items()
@@ -131,30 +145,25 @@ def _pass(
     density = np.empty((keys.size, len(data)))
     for stack in data.stacks():
         stack_keys = jax.vmap(jax.random.fold_in, (0, None))(keys, stack.support.n_nodes)
-        before = precompute(model.network, stack.e, stack.support)
-        given = (jnp.asarray(stack.e), labels_of(stack), model.pairs(stack), before)
-        here = _pass_stack(model, flat, stack_keys, given, stack.support)
-        likelihood[:, stack.places], density[:, stack.places] = map(np.asarray, here)
+        batch = model.forward.batch(stack).as_jax()
+        of_stack = _pass_stack(model.forward, flat, stack_keys, batch)
+        likelihood[:, stack.places], density[:, stack.places] = map(np.asarray, of_stack)
     return likelihood.reshape(*shape, -1), density.reshape(*shape, -1)
 
 
 @eqx.filter_jit
 def _pass_stack(
-    model: EdgeModel,
-    draws: dict[str, Array],
-    keys: Array,
-    data: Any,
-    support: Support,
+    forward: ForwardModel, draws: dict[str, Array], keys: Array, batch: Batch
 ) -> tuple[Float[Array, "draws graphs"], Float[Array, "draws graphs"]]:
-    e, labels, pairs, before = data
-    a, known, log_w = labels
+    known = batch.labels.known
 
-    def one(drawn: tuple[dict[str, Array], Array]) -> tuple[Array, Array]:
-        params, key = drawn
-        logits, more = model.logits_and_more(params, e, support, pairs, before)
+    def at(drawn: tuple[dict[str, Array], Array]) -> tuple[Array, Array]:
+        values, key = drawn
+        params = forward.split(values)
+        reduced = forward.run(params, batch)
+        logits = forward.logits(params, reduced)
         replicate = jax.random.bernoulli(key, jax.nn.sigmoid(logits)) & known
-        own = params_of(model.likelihood, params)
-        likelihood = model.likelihood.log_likelihood(logits, a, known, log_w, own, more)
+        likelihood = forward.log_likelihood(logits, params, reduced, batch)
         return likelihood, replicate.sum(-1) / known.sum(-1)
 
-    return jax.lax.map(one, (draws, keys))
+    return jax.lax.map(at, (draws, keys))

@@ -19,8 +19,8 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 
 from ..data.dataset import GraphDataset
-from ..edges import Support
-from .gradient.density import precompute
+from ..networks import Network
+from .batch import Batch, with_precomputed
 from .model import EdgeModel
 
 # Outputs that differ by less than this share of the largest are alike.
@@ -79,14 +79,13 @@ def flatness(
     drawn, weights = _distinct(drawn, weights)
     dead, alike = np.ones(weights.size, bool), np.ones(weights.size, bool)
     for stack in data[:GRAPHS].stacks():
-        e, support = stack.e * factor, stack.support
-        given = jnp.asarray(e), precompute(network, e, support)
-        found = [
-            _look(network, {k: jnp.asarray(v[part]) for k, v in drawn.items()}, given, support)
+        batch = with_precomputed(network, Batch(stack.e * factor, stack.support)).as_jax()
+        verdicts = [
+            _look(network, {k: jnp.asarray(v[part]) for k, v in drawn.items()}, batch)
             for part in np.array_split(np.arange(weights.size), -(-weights.size // 64))
         ]
-        dead &= np.concatenate([np.asarray(d) for d, _ in found])
-        alike &= np.concatenate([np.asarray(s) for _, s in found])
+        dead &= np.concatenate([np.asarray(is_dead) for is_dead, _ in verdicts])
+        alike &= np.concatenate([np.asarray(is_flat) for _, is_flat in verdicts])
     return Flatness(float(weights @ dead), float(weights @ (alike & ~dead)))
 
 
@@ -139,12 +138,12 @@ def _distinct(drawn: dict[str, np.ndarray], weights: Any) -> tuple[dict[str, np.
 
 @eqx.filter_jit
 def _look(
-    network: Any, draws: dict[str, Array], given: Any, support: Support
-) -> tuple[Array, Array]:
-    e, before = given
+    network: Network, draws: dict[str, Array], batch: Batch
+) -> tuple[Bool[Array, " draws"], Bool[Array, " draws"]]:
+    """Whether the network is dead, and whether it is flat, in all graphs, at each draw."""
 
-    def one(values: dict[str, Array]) -> tuple[Array, Array]:
-        a = network(network.params_type(**values), e, support, before).a
+    def at(values: dict[str, Array]) -> tuple[Array, Array]:
+        a = network(network.params_type(**values), batch.e, batch.support, batch.precomputed).a
         return is_dead(a).all(), is_flat(a).all()
 
-    return jax.lax.map(one, draws)
+    return jax.lax.map(at, draws)

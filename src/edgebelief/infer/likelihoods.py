@@ -49,6 +49,10 @@ class Likelihood(eqx.Module):
         `log_w` are the logarithms of the weights that are known, NaN for others; None if none is.
         """
 
+    def weight_at(self, params: Any, reduced: Any) -> tuple[Array, Array]:
+        """Mean and sd of the logarithm of each pair's weight, if it is an edge (`weighted`)."""
+        raise TypeError(f"{type(self).__name__} has no weights.")
+
 
 class NoParams(NamedTuple):
     """None."""

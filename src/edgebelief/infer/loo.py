@@ -7,19 +7,14 @@ Draws are weighted to forget a graph (Pareto-smoothed importance sampling; Vehta
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 from scipy.special import logsumexp
 
 from ..data.dataset import GraphDataset
-from ..edges import Support
-from .arviz import log_likelihoods
-from .model import EdgeModel, labels_of, params_of
+from .batch import log_likelihoods
+from .model import EdgeModel
 
 # Fewer draws than this have no tail of five, which is the least that Pareto's k is found from.
 ENOUGH = 25
@@ -42,7 +37,7 @@ def psis_loo(
     counts : array
         How often each graph counted; 0 for those to skip.
     """
-    fits = _fits(model, draws, data)
+    fits = log_likelihoods(model.forward, draws, data)
     scores, k = np.zeros(len(data)), np.zeros(len(data))
     for t in np.flatnonzero(counts):
         scores[t], k[t] = _forgotten(fits[:, t], counts[t])
@@ -66,47 +61,6 @@ def _forgotten(fits: Float[np.ndarray, " draws"], count: float) -> tuple[float, 
     else:
         log_weights, k = -minus_log, 0.0 if len(values) == 1 else np.inf
     return float(logsumexp(log_weights + values) - logsumexp(log_weights)), float(k)
-
-
-def _fits(
-    model: EdgeModel, draws: Mapping[str, np.ndarray], data: GraphDataset
-) -> Float[np.ndarray, "draws graphs"]:
-    """Log p(labels of each graph | draw). Of a network not in doubt there is one pass."""
-    if any(model.free_sizes[name] for name in model.network.params_type._fields):
-        return log_likelihoods(model, {name: x[None] for name, x in draws.items()}, data)[0]
-    network = params_of(model.network, {name: jnp.asarray(x[0]) for name, x in draws.items()})
-    others = {
-        name: jnp.asarray(x)
-        for name, x in draws.items()
-        if name not in model.network.params_type._fields
-    }
-    found = np.zeros((len(next(iter(draws.values()))), len(data)))
-    for stack in data.stacks():
-        given = jnp.asarray(stack.e), labels_of(stack), model.pairs(stack)
-        # Not the model: another prior is no reason to compile again.
-        parts = model.network, model.readout, model.likelihood
-        found[:, stack.places] = _after_network(parts, network, others, given, stack.support)
-    return found
-
-
-@eqx.filter_jit
-def _after_network(
-    parts: tuple[Any, Any, Any],
-    params: Any,
-    draws: dict[str, Array],
-    given: Any,
-    support: Support,
-) -> Float[Array, "draws graphs"]:
-    (network, readout, likelihood), (e, (a, known, log_w), pairs) = parts, given
-    output = network(params, e, support)
-    reduced, more = readout.reduce(output, support, pairs), likelihood.reduce(output, support)
-
-    def one(drawn: dict[str, Array]) -> Array:
-        logits = readout.logits(params_of(readout, drawn), reduced)
-        own = params_of(likelihood, drawn)
-        return likelihood.log_likelihood(logits, a, known, log_w, own, more)
-
-    return jax.lax.map(one, draws)
 
 
 def stacking_weights(

@@ -26,6 +26,7 @@ from ..incidence import namespace
 from ..networks import DPG, Network, Output
 from ..readouts import Readout, papers_readout
 from ..validate import complete_support
+from .batch import Batch, ForwardModel
 from .likelihoods import BernoulliEdges, Likelihood
 from .priors import BEYOND, Prior
 
@@ -120,6 +121,11 @@ class EdgeModel(eqx.Module):
         return {**self.network.sizes, **self.readout.sizes}
 
     @property
+    def forward(self) -> ForwardModel:
+        """The model without its prior."""
+        return ForwardModel(self.network, self.readout, self.likelihood)
+
+    @property
     def is_prepared(self) -> bool:
         """Whether network and readout have seen what they need to see of the data."""
         return self.network.is_prepared and self.readout.is_prepared
@@ -195,35 +201,18 @@ class EdgeModel(eqx.Module):
         precomputed : Output, optional
             What the network's `precompute` returns, so that it is not computed again.
         """
-        return self.logits_and_more(params, e, support, pairs, precomputed)[0]
-
-    def logits_and_more(
-        self,
-        params: Mapping[str, Any],
-        e: Float[Array, "... edges"],
-        support: Support | None = None,
-        pairs: Float[Array, "... edges features"] | None = None,
-        precomputed: Output | None = None,
-    ) -> tuple[Float[Array, "... edges"], Any]:
-        """The logits, and what the likelihood needs beside them of the network's output."""
         support = complete_support(e.shape[-1]) if support is None else support
-        network, readout = (params_of(part, params) for part in (self.network, self.readout))
-        output = self.network(network, e, support, precomputed)
-        logits = self.readout(readout, output, support, pairs)
-        return logits, self.likelihood.reduce(output, support)
+        return self.forward.logits_at(params, Batch(e, support, pairs, precomputed))
 
     def log_likelihood(
         self, params: Mapping[str, Any], data: GraphDataset
     ) -> Float[Array, " graphs"]:
         """Log p(labels | params) of each graph, in the order of the data set."""
-        found = jnp.zeros(len(data))
+        each = jnp.zeros(len(data))
         for stack in data.stacks():
-            e, pairs = jnp.asarray(stack.e), self.pairs(stack)
-            logits, more = self.logits_and_more(params, e, stack.support, pairs)
-            own = params_of(self.likelihood, params)
-            each = self.likelihood.log_likelihood(logits, *labels_of(stack), own, more)
-            found = found.at[stack.places].set(each)
-        return found
+            batch = Batch.of(self.readout, stack).as_jax()
+            each = each.at[stack.places].set(self.forward.log_likelihood_at(params, batch))
+        return each
 
     def log_density(
         self,
@@ -259,17 +248,6 @@ class EdgeModel(eqx.Module):
         if isinstance(weights, jax.core.Tracer):
             return (weights * each).sum()
         return (check_weights(weights, len(data)) * each).sum()
-
-
-def params_of(part: Network | Readout | Likelihood, params: Mapping[str, Any]) -> Any:
-    """The parameters of a part, as its named tuple."""
-    return part.params_type(*(params[name] for name in part.params_type._fields))
-
-
-def labels_of(stack: Stack) -> tuple[Array, Array, Array | None]:
-    """Labels, which are known, and logarithms of weights, as a likelihood takes them."""
-    log_w = None if stack.log_w is None else jnp.asarray(stack.log_w)
-    return jnp.asarray(stack.a), jnp.asarray(stack.known), log_w
 
 
 def check_weights(weights: Any, n_graphs: int) -> Float[np.ndarray, " graphs"]:

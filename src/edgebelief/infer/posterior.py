@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
@@ -13,7 +13,9 @@ from jaxtyping import Float
 
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, as_key, generator
-from .diagnostics import Verdict
+from .arviz import to_arviz
+from .diagnostics import Finding, Verdict
+from .flatness import Flatness
 from .model import EdgeModel
 
 QUANTILES = {"q5": 0.05, "q50": 0.5, "q95": 0.95}
@@ -66,6 +68,26 @@ class Continuum(Protocol):
 
     def density(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Points, and the marginal density of a parameter at them."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The part of a `Posterior` that an engine computes itself."""
+
+    params: Mapping[str, Float[np.ndarray, "draws ..."]]
+    weights: Float[np.ndarray, " draws"]
+    figures: Mapping[str, float]
+    findings: Iterable[Finding] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Settings that were chosen while running."""
+    flatness: Flatness | None = None
+    """How flat the network is in the posterior, where the engine knows it."""
+    log_evidence: float | None = None
+    n_chains: int = 1
+    continuum: Continuum | None = None
+    sample_stats: Mapping[str, np.ndarray] = field(default_factory=dict)
+    prior_counts: bool = True
+    """Whether the prior's density is part of what was computed."""
 
 
 @dataclass(frozen=True)
@@ -154,8 +176,6 @@ class Posterior:
 
     def to_arviz(self, data: GraphDataset, key: Key | int = 0, n_draws: int = 1000) -> Any:
         """An ArviZ DataTree: posterior, log-likelihood by graph, prior, predictive groups."""
-        from .arviz import to_arviz
-
         return to_arviz(self, data, as_key(key), n_draws)
 
     def __str__(self) -> str:

@@ -1,70 +1,85 @@
-"""What has to see the data before it is fitted to them: a head's base, a readout's curves,
-how its belief grows with size.
-"""
+"""What must see the data before an engine runs: a head's base, a readout's curves or growth."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
-from ..data.dataset import GraphDataset, Stack
+from ..data.dataset import GraphDataset
 from ..data.randomness import Key
 from ..edges import Support
 from ..networks import Network, Output, StochasticHead
 from ..readouts import Affine, Sized
+from .diagnostics import Verdict
+from .exact.growth import with_growth
+from .exact.scan import most_plausible_z
+from .gradient.density import LogDensity, values_of
+from .gradient.optimise import highest_peak, most_plausible, not_converged
 from .model import EdgeModel, check_weights
 from .priors import Prior
 
-# Of the base of a head.
+# Climbs that train the base of a head.
 BASE_STARTS = 4
 
 
-def prepared(
-    model: EdgeModel, data: GraphDataset, weights: Any = None, key: Key | int = 0
-) -> EdgeModel:
-    """The model with a network and a readout that have seen the data.
+@dataclass(frozen=True)
+class Problem:
+    """What an engine computes the posterior of."""
 
-    The base of a head is trained, by `MAP`. What a readout gets to see are the network's outputs at
-    its most plausible parameters under the paper's readout.
+    model: EdgeModel
+    """A model whose network and readout have seen the data."""
+    data: GraphDataset
+    counts: Float[np.ndarray, " graphs"]
+    """How often each graph counts."""
+    network_z: float | None = None
+    """The most plausible coordinate of a network with one parameter, under the paper's readout,
+    where preparation has computed it."""
+
+
+def prepare(key: Key | int, model: EdgeModel, data: GraphDataset, weights: Any = None) -> Problem:
+    """Show the data to network and readout, where they need to see it.
+
+    The base of a head is trained to its most plausible parameters. A readout sees the network's
+    outputs at their most plausible parameters under the paper's readout.
     """
+    counts = check_weights(weights, len(data))
     network = model.network
     if isinstance(network, StochasticHead) and not network.is_prepared:
-        trained = network.trained(_base(model, network, data, weights, key))
-        model = model.replace(network=trained)
+        theta = _trained_base(key, model, network, data, counts)
+        model = model.replace(network=network.trained(theta))
     if isinstance(model.readout, Sized) and not model.readout.is_prepared:
-        from .exact.growth import with_growth
-
-        model = with_growth(model, data, check_weights(weights, len(data)))
-    if not model.readout.is_prepared:
-        model = _with_curves(model, data, weights)
-    return model
-
-
-def _base(
-    model: EdgeModel, network: StochasticHead, data: GraphDataset, weights: Any, key: Key | int
-) -> Any:
-    """Parameters for the base of a head."""
-    from .engines.map import MAP
-
-    if data.n_labels == 0:  # for predictive checks of the prior
-        return np.full(network.base.sizes["theta"], model.prior["theta"].median)
-    plain = EdgeModel(network.base, prior=model.prior)
-    return MAP(starts=BASE_STARTS).run(key, plain, data, weights).params["theta"][0]
-
-
-def _with_curves(model: EdgeModel, data: GraphDataset, weights: Any) -> EdgeModel:
+        model = with_growth(model, data, counts)
+    if model.readout.is_prepared:
+        return Problem(model, data, counts)
     if model.readout.covariates is None:  # all that there are
         _check_same_covariates(data)
-    params = _reference(model, data, weights)
+    params, z = _most_plausible_network(model, data, counts)
+    stacks = data.stacks()
+    outputs = [_output(model.network, params, jnp.asarray(s.e), s.support) for s in stacks]
+    readout = model.readout.prepared(stacks, outputs)
+    return Problem(model.replace(readout=readout), data, counts, z)
 
-    def run(stack: Stack) -> Output:
-        return _output(model.network, params, jnp.asarray(stack.e), stack.support)
 
-    return model.replace(readout=model.readout.prepared(data.stacks(), run))
+def _trained_base(
+    key: Key | int,
+    model: EdgeModel,
+    head: StochasticHead,
+    data: GraphDataset,
+    counts: Float[np.ndarray, " graphs"],
+) -> Float[np.ndarray, " entries"]:
+    """The most plausible parameters of the base of a head."""
+    if data.n_labels == 0:  # for predictive checks of the prior
+        return np.full(head.base.sizes["theta"], model.prior["theta"].median)
+    base = EdgeModel(head.base, prior=model.prior)
+    density = LogDensity.of(base, data, counts)
+    peak = highest_peak(key, density, "constrained", BASE_STARTS)
+    Verdict(findings=not_converged(peak)).warn()
+    return values_of(base, peak.z[None])["theta"][0]
 
 
 def _check_same_covariates(data: GraphDataset) -> None:
@@ -83,20 +98,20 @@ def _output(network: Network, params: Any, e: Array, support: Support) -> Output
     return network(params, e, support)
 
 
-def _reference(model: EdgeModel, data: GraphDataset, weights: Any) -> Any:
-    """The network's parameters at the mode under the paper's readout."""
-    from .engines.exact import most_plausible_z
-    from .gradient.optimise import most_plausible
-
-    fields = model.network.params_type._fields
+def _most_plausible_network(
+    model: EdgeModel, data: GraphDataset, counts: Float[np.ndarray, " graphs"]
+) -> tuple[Any, float | None]:
+    """The network's parameters at the mode under the paper's readout; of one, its z too."""
+    params_type = model.network.params_type
+    fields = params_type._fields
     still = all(model.prior[name].fixed for name in fields)
     if still or data.n_labels == 0:  # for predictive checks of the prior
-        return model.network.params_type(*(jnp.asarray(model.prior[n].median) for n in fields))
+        return params_type(*(jnp.asarray(model.prior[name].median) for name in fields)), None
     if len(fields) == 1:
-        place = most_plausible_z(model, data, check_weights(weights, len(data)))
-        return model.network.params_type(jnp.asarray(model.prior[fields[0]].from_z(place)))
+        z = most_plausible_z(model, data, counts)
+        return params_type(jnp.asarray(model.prior[fields[0]].from_z(z))), z
     names = (*fields, "delta", "b", *model.likelihood.params_type._fields)
     prior = Prior(**{name: model.prior[name] for name in names})
     plain = EdgeModel(model.network, Affine(), prior, model.likelihood)
-    found = most_plausible(plain, data, weights)
-    return model.network.params_type(*(jnp.asarray(found[name]) for name in fields))
+    values = most_plausible(plain, data, counts)
+    return params_type(*(jnp.asarray(values[name]) for name in fields)), None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -151,16 +151,16 @@ class Additive(Readout):
         found |= {name: pairs[..., k] for k, name in enumerate(given)}
         return {name: found[name] for name in (*self.features, *covariates)}
 
-    def prepared(self, stacks: Sequence[Stack], run: Callable[[Stack], Output]) -> Additive:
-        """With curves made for the values that the features have in the data."""
+    def prepared(self, stacks: Sequence[Stack], outputs: Sequence[Output]) -> Additive:
+        """Make curves for the values that the features have in the data."""
         everything = dict.fromkeys(name for stack in stacks for name in stack.covariates)
         covariates = tuple(everything) if self.covariates is None else self.covariates
         levels = tuple((name, _levels(name, stacks)) for name in covariates)
         levels = tuple((name, found) for name, found in levels if found)
         one = Additive(self.features, covariates, self.relative, levels)
         all_values: dict[str, list[np.ndarray]] = {}
-        for stack in stacks:
-            inputs = one.inputs(run(stack), stack.support, one.pairs(stack))
+        for stack, output in zip(stacks, outputs, strict=True):
+            inputs = one.inputs(output, stack.support, one.pairs(stack))
             for name, values in inputs.items():
                 all_values.setdefault(name, []).append(np.asarray(values, float).ravel())
         terms = []

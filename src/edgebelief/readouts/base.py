@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -107,8 +107,8 @@ class Readout(eqx.Module):
         """What is known of each pair before the network runs; None if only the network counts."""
         return None
 
-    def prepared(self, stacks: Sequence[Stack], run: Callable[[Stack], Output]) -> Readout:
-        """The readout once it has seen the data it will be fitted to, and the network's outputs."""
+    def prepared(self, stacks: Sequence[Stack], outputs: Sequence[Output]) -> Readout:
+        """Make the readout for the data it will be fitted to, and the network's outputs there."""
         return self
 
     @abc.abstractmethod

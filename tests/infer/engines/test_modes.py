@@ -17,9 +17,9 @@ from edgebelief.infer import (
     fixed,
     normal,
 )
-from edgebelief.infer.arviz import log_likelihoods
+from edgebelief.infer.batch import log_likelihoods
 from edgebelief.infer.engines import modes
-from edgebelief.infer.loo import _fits, stacking_weights
+from edgebelief.infer.loo import stacking_weights
 from edgebelief.metrics import nll
 from edgebelief.networks import DPG, MIMO, PDS, StochasticHead
 from edgebelief.readouts import Affine, Channels, Shift, papers_readout
@@ -64,8 +64,10 @@ def test_stacking_is_the_best_mixture(rng):
 
 def test_a_network_that_is_known_is_passed_once(readout, still, data):
     draws = {name: x[:5] for name, x in readout.params.items()}
-    expected = log_likelihoods(still, {name: x[None] for name, x in draws.items()}, data)[0]
-    np.testing.assert_allclose(_fits(still, draws, data), expected, rtol=1e-4)
+    expected = [
+        still.log_likelihood({name: x[k] for name, x in draws.items()}, data) for k in range(5)
+    ]
+    np.testing.assert_allclose(log_likelihoods(still.forward, draws, data), expected, rtol=1e-4)
 
 
 def test_a_stochastic_readout_is_the_posterior_of_the_readout(data):

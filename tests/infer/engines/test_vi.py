@@ -47,7 +47,7 @@ def test_a_batch_has_the_likelihood_of_all_graphs_on_average(model, data, x64):
 
     def of_batch(key):
         some = _batch(key, density, 4)
-        assert [len(block.e) for block in some.blocks] == [2, 2]
+        assert [len(batch.e) for batch in some.batches] == [2, 2]
         return some.log_likelihood(z)
 
     keys = jax.random.split(jax.random.key(0), 4000)

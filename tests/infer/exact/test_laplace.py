@@ -9,7 +9,7 @@ from scipy.special import expit, logsumexp
 from edgebelief.belief import predict
 from edgebelief.data import GraphDataset, RandomGeometric
 from edgebelief.infer import NUTS, EdgeModel, Exact, Prior, half_normal, lognormal
-from edgebelief.infer.prepare import prepared
+from edgebelief.infer.prepare import prepare
 from edgebelief.metrics import nll
 from edgebelief.networks import DPG
 from edgebelief.readouts import Additive, TwoSlope
@@ -49,7 +49,7 @@ def by_prior(model, data, n, key=0):
 @pytest.mark.parametrize("readout", [TwoSlope(), Additive(features=FEATURES)], ids=readable)
 def test_agrees_with_drawing_the_prior(data, readout):
     prior = Prior(theta=lognormal(0.3, 0.7), delta=lognormal(15.0, 0.5), b=lognormal(2.0, 0.5))
-    model = prepared(EdgeModel(DPG(depth=5), readout, prior), data)
+    model = prepare(0, EdgeModel(DPG(depth=5), readout, prior), data).model
     posterior = Exact(n_draws=4000).run(0, model, data)
     evidence, mean, effective = by_prior(model, data, 100_000)
     assert effective > 300
@@ -65,7 +65,7 @@ def test_exact_and_nuts_agree_on_an_additive_readout():
     data = GraphDataset.sample(2, RandomGeometric(0.4), n_graphs=36, n_nodes=10, n_signals=100)
     train, test = data[:24], data[24:]
     prior = Prior.named("altered").replace(scales=half_normal(0.3))
-    model = prepared(EdgeModel(DPG(depth=20), Additive(features=FEATURES), prior), train)
+    model = prepare(0, EdgeModel(DPG(depth=20), Additive(features=FEATURES), prior), train).model
     exact = Exact(n_draws=4000).run(0, model, train)
     nuts = NUTS(n_warmup=600, n_draws=1500).run(0, model, train)
     ours, theirs = predict(exact, test), predict(nuts, test)

@@ -1,69 +1,41 @@
-"""What every engine does around its own work: the door before, the verdict after."""
+"""What every engine does around its own work: checks before, the verdict after."""
 
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from ...data.dataset import GraphDataset
-from ...data.randomness import Key, as_key
-from ..diagnostics import Finding, verdict_of
-from ..flatness import Flatness
+from ...data.randomness import Key, as_key, split
+from ..diagnostics import verdict_of
 from ..model import EdgeModel, check_weights
-from ..posterior import Continuum, Fingerprint, Posterior
-from ..prepare import prepared
-
-
-@dataclass(frozen=True)
-class Fit:
-    """What an engine found: the part of a `Posterior` that is its own."""
-
-    params: Mapping[str, Float[np.ndarray, " draws"]]
-    weights: Float[np.ndarray, " draws"]
-    figures: Mapping[str, float]
-    findings: Iterable[Finding] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    """Settings that were chosen while running."""
-    flatness: Flatness | None = None
-    """Of the posterior, where the engine knows it."""
-    log_evidence: float | None = None
-    n_chains: int = 1
-    continuum: Continuum | None = None
-    sample_stats: Mapping[str, np.ndarray] = field(default_factory=dict)
-    prior_counts: bool = True
-    """Whether the prior had a say."""
+from ..posterior import Fingerprint, Fit, Posterior
+from ..prepare import Problem, prepare
 
 
 class Engine(abc.ABC):
-    """From a model and data to a posterior. Abstract: `Exact`, `NUTS`, `MAP`, `VI`.
+    """An abstract way to compute a posterior from a model and data.
 
     An engine is a frozen dataclass of settings that writes `_fit`.
     """
 
     @abc.abstractmethod
-    def _fit(
-        self,
-        key: Key,
-        model: EdgeModel,
-        data: GraphDataset,
-        weights: Float[np.ndarray, " graphs"],
-    ) -> Fit:
-        """The work; labels and weights have been checked."""
+    def _fit(self, key: Key, problem: Problem) -> Fit:
+        """Compute the posterior of a problem whose labels and weights have been checked."""
 
     def run(
         self, key: Key | int, model: EdgeModel, data: GraphDataset, weights: Any = None
     ) -> Posterior:
-        """Fit.
+        """Compute the posterior.
 
         Parameters
         ----------
         key : JAX key or int
-            Of an engine's chance; `Exact` has none, and takes it like the others.
+            The source of an engine's randomness.
         model : EdgeModel
         data : GraphDataset
         weights : array, shape (n_graphs,), optional
@@ -84,8 +56,10 @@ class Engine(abc.ABC):
             )
         if model.likelihood.weighted:
             _check_edge_weights(data, counts)
-        model = prepared(model, data, counts, key)
-        fit = self._fit(as_key(key), model, data, counts)
+        # A model that has seen its data needs no preparation, and the key is the fit's alone.
+        prepare_key, fit_key = (as_key(key),) * 2 if model.is_prepared else split(key, 2)
+        problem = prepare(prepare_key, model, data, counts)
+        model, fit = problem.model, self._fit(fit_key, problem)
         verdict = verdict_of(
             model,
             data,

@@ -6,21 +6,24 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
 
-from ...data.dataset import GraphDataset
 from ...data.randomness import Key
 from ..diagnostics import Finding
 from ..gradient.density import LogDensity, values_of
-from ..gradient.optimise import FARTHEST, NO_CURVATURE, Measure, Peak, highest_peak
+from ..gradient.optimise import (
+    FARTHEST,
+    NO_CURVATURE,
+    Measure,
+    Peak,
+    highest_peak,
+    not_converged,
+)
 from ..model import EdgeModel
-from .base import Engine, Fit
+from ..posterior import Fit
+from ..prepare import Problem
+from .base import Engine
 
 Space = Literal["constrained", "unconstrained"]
-
-# A step that would still be taken, in standard deviations of the posterior, that is no longer small
-# beside the posterior itself.
-STEP_LEFT = 0.1
 
 
 @dataclass(frozen=True)
@@ -78,15 +81,10 @@ class MAP(Engine):
         if self.rounds is not None and self.rounds < 1:
             raise ValueError(f"rounds must be at least 1, or None; got {self.rounds}.")
 
-    def _fit(
-        self,
-        key: Key,
-        model: EdgeModel,
-        data: GraphDataset,
-        weights: Float[np.ndarray, " graphs"],
-    ) -> Fit:
+    def _fit(self, key: Key, problem: Problem) -> Fit:
+        model, data, counts = problem.model, problem.data, problem.counts
         measure: Measure = "likelihood" if self.prior is None else self.space
-        density = LogDensity.of(model, data, weights)
+        density = LogDensity.of(model, data, counts)
         peak = highest_peak(key, density, measure, self.starts, self.rounds)
         params = values_of(model, peak.z[None])
         figures = {
@@ -95,15 +93,7 @@ class MAP(Engine):
             "starts that agree": float(peak.agreeing),
         }
         findings = list(_runaway(model, peak) if self.prior is None else ())
-        if not findings and not peak.step_left < STEP_LEFT:
-            findings.append(
-                Finding(
-                    "not converged",
-                    peak.step_left,
-                    f"the maximum is still {peak.step_left:.2g} standard deviations of the "
-                    f"posterior away. Use more starts, or an engine that does not need a maximum.",
-                )
-            )
+        findings = findings or list(not_converged(peak))
         return Fit(params, np.ones(1), figures, findings, prior_counts=self.prior is not None)
 
 

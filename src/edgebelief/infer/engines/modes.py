@@ -18,8 +18,10 @@ from ..gradient.density import LogDensity, values_of
 from ..gradient.optimise import climb_from_many
 from ..loo import psis_loo, stacking_weights
 from ..model import EdgeModel
+from ..posterior import Fit
+from ..prepare import Problem
 from ..priors import fixed
-from .base import Engine, Fit
+from .base import Engine
 from .exact import Exact, applies
 
 Weights = Literal["stacking", "evidence", "equal"]
@@ -88,16 +90,11 @@ class Modes(Engine):
                 f"and {self.n_draws}."
             )
 
-    def _fit(
-        self,
-        key: Key,
-        model: EdgeModel,
-        data: GraphDataset,
-        weights: Float[np.ndarray, " graphs"],
-    ) -> Fit:
-        density = LogDensity.of(model, data, weights)
+    def _fit(self, key: Key, problem: Problem) -> Fit:
+        model, data, counts = problem.model, problem.data, problem.counts
+        density = LogDensity.of(model, data, counts)
         ends, values = climb_from_many(key, density, "standard", self.starts, self.rounds)
-        fit = self.around(key, model, ends, values, data, weights)
+        fit = self.around(key, model, ends, values, data, counts)
         return replace(fit, figures={"log density": float(values.max()), **fit.figures})
 
     def around(
@@ -132,7 +129,10 @@ class Modes(Engine):
                 f"{type(model.readout).__name__} with this prior. Use NUTS."
             )
         engine = Exact(n_draws=self.n_draws // len(modes))
-        fits = [engine._fit(k, mode, data, weights) for k, mode in zip(keys, modes, strict=True)]
+        fits = [
+            engine._fit(k, Problem(mode, data, weights))
+            for k, mode in zip(keys, modes, strict=True)
+        ]
         own = np.array([ends[k][:n_network] for k in order])
         evidence = np.array([fit.log_evidence for fit in fits]) - (own**2).sum(1) / 2
         shares, hardest = self._shares(key, modes, fits, evidence, data, weights)

@@ -17,13 +17,13 @@ from numpyro.infer.hmc import hmc
 from tqdm.auto import tqdm
 
 from ...cores import n_cores
-from ...data.dataset import GraphDataset
 from ...data.randomness import Key
 from ..diagnostics import EBFMI, EFFECTIVE_DRAWS, RHAT, Finding
 from ..gradient.density import LogDensity, values_of
 from ..gradient.optimise import Frame, Start
-from ..model import EdgeModel
-from .base import Engine, Fit
+from ..posterior import Fit
+from ..prepare import Problem
+from .base import Engine
 
 ChainMethod = Literal["parallel", "vectorized"]
 
@@ -114,15 +114,10 @@ class NUTS(Engine):
         if self.max_tree_depth < 1:
             raise ValueError(f"max_tree_depth must be at least 1; got {self.max_tree_depth}.")
 
-    def _fit(
-        self,
-        key: Key,
-        model: EdgeModel,
-        data: GraphDataset,
-        weights: Float[np.ndarray, " graphs"],
-    ) -> Fit:
-        density = LogDensity.of(model, data, weights)
-        frame = Frame.started_from(self.init, model, data, weights)
+    def _fit(self, key: Key, problem: Problem) -> Fit:
+        model, data, counts = problem.model, problem.data, problem.counts
+        density = LogDensity.of(model, data, counts)
+        frame = Frame.started_from(self.init, model, data, counts)
         batches = batches_of(self.n_chains, self.chain_method)
         for engine in self._attempts():
             z, stats = engine._sample(key, density, frame, batches)

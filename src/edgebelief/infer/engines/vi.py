@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import equinox as eqx
 import jax
@@ -18,13 +18,13 @@ from numpyro.infer.autoguide import AutoMultivariateNormal
 from numpyro.optim import optax_to_numpyro
 from scipy.special import logsumexp
 
-from ...data.dataset import GraphDataset
 from ...data.randomness import Key, split
 from ..diagnostics import PARETO_K, Finding
 from ..gradient.density import LogDensity, values_of
 from ..gradient.optimise import Frame, Start
-from ..model import EdgeModel
-from .base import Engine, Fit
+from ..posterior import Fit
+from ..prepare import Problem
+from .base import Engine
 
 # What is added to log p where it overflows: e^-100 of the least plausible draw is nothing.
 IMPOSSIBLE = 100.0
@@ -86,18 +86,13 @@ class VI(Engine):
                 f"{self.batch_graphs} and {self.n_draws}."
             )
 
-    def _fit(
-        self,
-        key: Key,
-        model: EdgeModel,
-        data: GraphDataset,
-        weights: Float[np.ndarray, " graphs"],
-    ) -> Fit:
+    def _fit(self, key: Key, problem: Problem) -> Fit:
+        model, data, counts = problem.model, problem.data, problem.counts
         from arviz_stats.base import array_stats  # slow to import
 
         fit_key, draw_key = split(key, 2)
-        density = LogDensity.of(model, data, weights)
-        frame = Frame.started_from(self.init, model, data, weights)
+        density = LogDensity.of(model, data, counts)
+        frame = Frame.started_from(self.init, model, data, counts)
         q = self._nearest(fit_key, density, frame)
         w = q.sample(draw_key, (self.n_draws,))
         log_q = np.asarray(q.log_prob(w), float) - np.linalg.slogdet(frame.scale)[1]
@@ -143,17 +138,16 @@ class VI(Engine):
 
 
 def _batch(key: Array, density: LogDensity, n_graphs: int) -> LogDensity:
-    """The same of a random batch of the graphs, each counted so that the mean is unchanged."""
-    total = sum(len(block.e) for block in density.blocks)
-    blocks = []
-    for block, block_key in zip(
-        density.blocks, jax.random.split(key, len(density.blocks)), strict=True
-    ):
-        size = len(block.e)
+    """Estimate the density from random graphs, each counted so that the mean is unchanged."""
+    total = sum(len(batch.e) for batch in density.batches)
+    parts = []
+    keys = jax.random.split(key, len(density.batches))
+    for batch, batch_key in zip(density.batches, keys, strict=True):
+        size = len(batch.e)
         n = min(size, max(1, round(n_graphs * size / total)))
-        places = jax.random.permutation(block_key, size)[:n]
-        blocks.append(block.some(places, size / n))
-    return eqx.tree_at(lambda d: d.blocks, density, tuple(blocks))
+        places = jax.random.permutation(batch_key, size)[:n]
+        parts.append(batch.part(places).counted(size / n))
+    return replace(density, batches=tuple(parts))
 
 
 def _log_densities(

@@ -15,10 +15,10 @@ from scipy.optimize import minimize_scalar
 
 from ...data.dataset import GraphDataset
 from ...readouts import Sized
-from ..engines.exact import most_plausible_z
 from ..model import EdgeModel
 from .quadrature import sketch
 from .regression import Labels, LogisticPosterior
+from .scan import most_plausible_z
 from .slices import Slices, free_network_parameters
 
 # Between the least that can be expected of noisy distances, and more than of exact ones.

@@ -28,8 +28,8 @@ from threadpoolctl import threadpool_limits
 from ...cores import n_cores
 from ...data.randomness import Key, generator
 from ..diagnostics import PARETO_K, Finding
-from ..engines.base import Fit
 from ..model import EdgeModel
+from ..posterior import Fit
 from ..priors import HalfNormal, Marginal
 from .regression import LogisticPosterior, Mode
 from .scales import Grouped, Quadratic, ScaleLaw, draw_scales

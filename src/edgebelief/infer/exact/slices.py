@@ -16,10 +16,11 @@ from threadpoolctl import threadpool_limits
 
 from ...cores import n_cores
 from ...data.dataset import GraphDataset
+from ..batch import Batch, ForwardModel
 from ..flatness import is_dead, is_flat
 from ..model import EdgeModel
 from ..priors import Marginal
-from .conditional import Sketch
+from .conditional import Conditional, Sketch
 from .laplace import ROUGH, Place, Places, Shrinkage
 from .quadrature import integrate, sketch
 from .regression import FEW, Labels, LogisticPosterior
@@ -53,16 +54,8 @@ class Slices:
         self.weighted = model.likelihood.weighted
         self.marginal = model.prior[self._moving[0] if self._moving else own[0]]
         with jax.enable_x64(True):
-            self._stacks = [
-                (
-                    _precise(stack.e, model.readout.pairs(stack)),
-                    stack.a.reshape(-1),
-                    (stack.known * weights[stack.places, None]).reshape(-1),
-                    None if stack.log_w is None else stack.log_w.reshape(-1),
-                    stack.support,
-                )
-                for stack in data.stacks()
-            ]
+            stacks = [model.forward.batch(s, weights[s.places]) for s in data.stacks()]
+            self._stacks = [(batch.without_labels().as_jax(), batch.labels) for batch in stacks]
         self.posteriors: dict[float, LogisticPosterior] = {}
         self._best = -np.inf
 
@@ -100,24 +93,24 @@ class Slices:
         params, edges = self.network_at(z), []
         with jax.enable_x64(True):
             network = tuple(jnp.asarray(x, jnp.float64) for x in params)
-            for given, a, weights, log_w, support in self._stacks:
-                # Not the model: another prior is no reason to compile again.
-                parts = model.network, model.readout, model.likelihood
-                columns, output, more = jax.tree.map(
-                    np.asarray, _columns(parts, network, given, support)
+            for batch, observed in self._stacks:
+                columns, a, for_weights = jax.tree.map(
+                    np.asarray, _columns(model.forward, network, batch)
                 )
-                dead &= bool(is_dead(output).all())
-                alike &= bool(is_flat(output).all())
+                dead &= bool(is_dead(a).all())
+                alike &= bool(is_flat(a).all())
+                weights = (observed.known * observed.counts[:, None]).reshape(-1)
                 columns = columns.reshape(-1, len(self.marginals) + len(self.sds))
                 if not np.isfinite(columns).all():
                     raise FloatingPointError(
                         f"the network's output is not finite at "
                         f"{model.network.params_type(*params)}."
                     )
-                labels.append(Labels.collapse(columns, a, weights))
-                if self.weighted and log_w is not None:
+                labels.append(Labels.collapse(columns, observed.a.reshape(-1), weights))
+                if self.weighted and observed.log_w is not None:
+                    log_w = observed.log_w.reshape(-1)
                     there = ~np.isnan(log_w) & (weights > 0)
-                    edges.append((more.reshape(-1)[there], log_w[there], weights[there]))
+                    edges.append((for_weights.reshape(-1)[there], log_w[there], weights[there]))
         return Slice(Labels.join(labels).compress(), dead, alike, self._weights(edges))
 
     def _weights(self, edges: Sequence[tuple[np.ndarray, ...]]) -> WeightPosterior | None:
@@ -133,15 +126,26 @@ class Slices:
         return tuple(everything[name] for name in self.model.network.params_type._fields)
 
     def _node(self, z: float, start: np.ndarray | None, rough: bool) -> ThetaPoint:
-        labels, dead, alike, weights = self.at(z)
-        posterior = LogisticPosterior(labels, self.marginals, self.sds)
-        if posterior.n_params > FEW:
+        at = self.at(z)
+        posterior = LogisticPosterior(at.labels, self.marginals, self.sds)
+        many = posterior.n_params > FEW
+        if many or rough or start is None:
             self.posteriors[z] = posterior
-            return ThetaPoint(z, self._sketch(posterior, start, weights), dead, alike, weights)
-        if rough or start is None:
-            self.posteriors[z] = posterior
-            return ThetaPoint(z, sketch(posterior, start), dead, alike, weights)
-        return ThetaPoint(z, integrate(posterior, start), dead, alike, weights)
+        conditional: Conditional
+        if many:
+            conditional = self._sketch(posterior, start, at.weights)
+        elif rough or start is None:
+            conditional = sketch(posterior, start)
+        else:
+            conditional = integrate(posterior, start)
+        return ThetaPoint(z, conditional, at.dead, at.alike, at.weights)
+
+    def place(self, point: ThetaPoint, shrinkage: Shrinkage, log_share: float) -> Place:
+        """What is known at a point whose coefficients have a Laplace approximation."""
+        assert isinstance(point.conditional, Sketch)
+        network, posterior = self.network_at(point.z), self.posteriors[point.z]
+        mode = point.conditional.at
+        return Place(network, log_share, posterior, shrinkage, mode, point.weights)
 
     def learn(self, shrinkage: Shrinkage, rng: np.random.Generator, z: float) -> Shrinkage:
         """Learn scales at `z`, and use them from now on."""
@@ -177,16 +181,11 @@ class Slice(NamedTuple):
     weights: WeightPosterior | None
 
 
-def _precise(e: np.ndarray, pairs: np.ndarray | None) -> tuple[Array, Array | None]:
-    return jnp.asarray(e, jnp.float64), None if pairs is None else jnp.asarray(pairs, jnp.float64)
-
-
 @eqx.filter_jit
 def _columns(
-    parts: tuple[Any, Any, Any], params: tuple[Array, ...], given: Any, support: Any
-) -> tuple[Array, Array, Any]:
-    """What the logits are linear in, the network's weights, and what the likelihood needs."""
-    (network, readout, likelihood), (e, pairs) = parts, given
-    output = network(network.params_type(*params), e, support)
-    columns = readout.columns(readout.reduce(output, support, pairs))
-    return columns, output.a, likelihood.reduce(output, support)
+    forward: ForwardModel, network: tuple[Array, ...], batch: Batch
+) -> tuple[Array, Array, Array | None]:
+    """The design matrix, the network's weights, and what the likelihood needs of its output."""
+    output = forward.output(forward.network.params_type(*network), batch)
+    reduced = forward.reduce(output, batch)
+    return forward.columns(reduced), output.a, reduced.likelihood

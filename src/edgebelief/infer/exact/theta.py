@@ -23,6 +23,7 @@ from jaxtyping import Float
 from scipy.interpolate import CubicHermiteSpline
 from scipy.stats import qmc
 
+from ..flatness import Flatness
 from ..priors import Marginal
 from .conditional import Cells, Conditional, Sketch
 
@@ -129,6 +130,13 @@ class Interpolant:
         means = np.abs(mean - expected_mean) / np.sqrt(size)
         squares = np.abs(spread - expected) / size / 2
         return float(max(off, means.max(), squares.max()))
+
+    def flatness(self) -> Flatness:
+        """The shares of the posterior in which the network is dead, and constant."""
+        weights = self.weights()
+        dead = float(weights @ [point.dead for point in self.nodes])
+        alike = float(weights @ [point.alike for point in self.nodes])
+        return Flatness(dead, alike - dead)
 
     def weights(self) -> Float[np.ndarray, " nodes"]:
         """A share for each node: a positive rule for smooth functions of theta.

@@ -10,8 +10,7 @@ every number may be tried, and a unit is a standard deviation of belief.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -20,38 +19,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...data.dataset import GraphDataset
-from ...edges import Support
-from ...incidence import namespace
-from ...networks import Network, Output
-from ..model import EdgeModel, check_weights, params_of
-
-
-class Block(NamedTuple):
-    """The graphs of one size, as arrays, with how often each counts."""
-
-    e: Float[Any, "graphs edges"]
-    a: Float[Any, "graphs edges"]
-    known: Any
-    weights: Float[Any, " graphs"]
-    pairs: Float[Any, "graphs edges features"] | None
-    before: Output | None
-    """What the network computes once, whatever its parameters."""
-    log_w: Float[Any, "graphs edges"] | None
-    """Logarithms of the weights that are known."""
-    support: Support
-
-    def some(self, places: Any, factor: Any = 1.0) -> Block:
-        """Some of its graphs, each counted `factor` times as often."""
-        part = self._each(lambda x: namespace(places).asarray(x)[places])
-        return part._replace(weights=part.weights * factor)
-
-    def as_jax(self) -> Block:
-        """The same, in JAX's arrays and precision."""
-        return self._each(jnp.asarray)
-
-    def _each(self, function: Callable[[Any], Any]) -> Block:
-        arrays = jax.tree.map(function, tuple(self[:-1]))
-        return Block(*arrays, self.support)  # type: ignore[call-arg]
+from ...networks import Output
+from ..batch import Batch, Parameters
+from ..model import EdgeModel, check_weights
 
 
 class LogDensity(eqx.Module):
@@ -75,28 +45,16 @@ class LogDensity(eqx.Module):
     """
 
     model: EdgeModel
-    blocks: tuple[Block, ...]
+    batches: tuple[Batch, ...]
 
     @classmethod
     def of(cls, model: EdgeModel, data: GraphDataset, weights: Any = None) -> LogDensity:
-        """Of a model, given the graphs that have labels and a weight above zero."""
-        each = check_weights(weights, len(data))
-        used = np.array([record.known.any() for record in data]) & (each > 0)
-        kept, each = data[used], each[used]
-        blocks = tuple(
-            Block(
-                stack.e,
-                stack.a,
-                stack.known,
-                each[stack.places],
-                model.readout.pairs(stack),
-                precompute(model.network, stack.e, stack.support),
-                stack.log_w,
-                stack.support,
-            )
-            for stack in kept.stacks()
-        )
-        return cls(model, blocks)
+        """Make the density of a model from the graphs with labels and a weight above zero."""
+        counts = check_weights(weights, len(data))
+        used = np.array([record.known.any() for record in data]) & (counts > 0)
+        kept, counts = data[used], counts[used]
+        forward = model.forward
+        return cls(model, tuple(forward.batch(s, counts[s.places]) for s in kept.stacks()))
 
     def __call__(self, z: Float[Array, " parameters"]) -> Float[Array, ""]:
         """Log p(z, labels): the standard normal prior is normalised, so this is too."""
@@ -116,59 +74,52 @@ class LogDensity(eqx.Module):
     def log_likelihood(self, z: Float[Array, " parameters"]) -> Float[Array, ""]:
         """Log p(labels | values(z)), over all graphs."""
         if not self.model.network.forward_mode or self.n_network == 0:
-            return self._log_likelihood(*self.split(z))
+            return self._log_likelihood(self.split(z))
 
         @jax.custom_vjp
         def value(z: Array) -> Array:
-            return self._log_likelihood(*self.split(z))
+            return self._log_likelihood(self.split(z))
 
         def forward(z: Array) -> tuple[Array, Array]:
-            values, back = jax.vjp(self.split, z)
-            total, gradient = self._with_gradient(*values)
+            params, back = jax.vjp(self.split, z)
+            total, gradient = self._with_gradient(params)
             return total, back(gradient)[0]
 
         value.defvjp(forward, lambda gradient, out: (out * gradient,))
         return value(z)
 
-    def split(self, z: Float[Array, " parameters"]) -> tuple[Any, Any]:
-        """The parameters of the network, and those of readout and likelihood."""
-        values, model = self.model.from_z(z), self.model
-        others = params_of(model.readout, values), params_of(model.likelihood, values)
-        return params_of(model.network, values), others
+    def split(self, z: Float[Array, " parameters"]) -> Parameters:
+        """The parameters of each part of the model."""
+        return self.model.forward.split(self.model.from_z(z))
 
-    def state(self, network: Any, block: Block) -> Output:
-        """What the network knows of the graphs of a block."""
-        return self.model.network(network, block.e, block.support, block.before)
+    def given_output(self, params: Parameters, output: Output, batch: Batch) -> Array:
+        """The log-likelihood of a batch's labels, from the network's output."""
+        forward = self.model.forward
+        reduced = forward.reduce(output, batch)
+        logits = forward.logits(params, reduced)
+        return batch.labels.counts @ forward.log_likelihood(logits, params, reduced, batch)
 
-    def given_state(self, others: Any, output: Output, block: Block) -> Array:
-        """The log-likelihood of a block's labels."""
-        likelihood, (readout, own) = self.model.likelihood, others
-        logits = self.model.readout(readout, output, block.support, block.pairs)
-        more = likelihood.reduce(output, block.support)
-        return block.weights @ likelihood.log_likelihood(
-            logits, block.a, block.known, block.log_w, own, more
-        )
-
-    def _log_likelihood(self, network: Any, others: Any) -> Array:
+    def _log_likelihood(self, params: Parameters) -> Array:
+        forward = self.model.forward
         return jnp.stack(
             [
-                self.given_state(others, self.state(network, block), block)
-                for block in (block.as_jax() for block in self.blocks)
+                self.given_output(params, forward.output(params.network, batch), batch)
+                for batch in (batch.as_jax() for batch in self.batches)
             ]
         ).sum()
 
-    def _with_gradient(self, network: Any, others: Any) -> tuple[Array, tuple[Any, Any]]:
-        total, gradient = jnp.zeros(()), jax.tree.map(jnp.zeros_like, (network, others))
-        for block in (block.as_jax() for block in self.blocks):
-            state, tangents = self.model.network.with_tangents(
-                network, block.e, block.support, block.before
+    def _with_gradient(self, params: Parameters) -> tuple[Array, Parameters]:
+        total, gradient = jnp.zeros(()), jax.tree.map(jnp.zeros_like, params)
+        for batch in (batch.as_jax() for batch in self.batches):
+            output, tangents = self.model.network.with_tangents(
+                params.network, batch.e, batch.support, batch.precomputed
             )
-            here, (by_others, by_state) = jax.value_and_grad(self.given_state, (0, 1))(
-                others, state, block
+            value, (by_params, by_output) = jax.value_and_grad(self.given_output, (0, 1))(
+                params, output, batch
             )
-            along = [_pulled(by_state, tangent) for tangent in tangents]
-            found = type(network)(*along), by_others
-            total, gradient = total + here, jax.tree.map(jnp.add, gradient, found)
+            along = [_pulled(by_output, tangent) for tangent in tangents]
+            by_params = by_params._replace(network=type(params.network)(*along))
+            total, gradient = total + value, jax.tree.map(jnp.add, gradient, by_params)
         return total, gradient
 
 
@@ -183,14 +134,3 @@ def _pulled(by_state: Output, tangent: Output) -> Array:
 def values_of(model: EdgeModel, z: Float[np.ndarray, "draws parameters"]) -> dict[str, np.ndarray]:
     """Draws of z as parameters by name, in float64."""
     return {name: np.array(value) for name, value in model.from_z(np.asarray(z, float)).items()}
-
-
-def precompute(network: Network, e: Float[np.ndarray, "graphs edges"], support: Support) -> Any:
-    """What the network computes once for these graphs, in JAX's precision; None if nothing."""
-    found = _precompute(network, jnp.asarray(e), support)
-    return jax.tree.map(np.asarray, found)
-
-
-@eqx.filter_jit
-def _precompute(network: Network, e: Array, support: Support) -> Output | None:
-    return network.precompute(e, support)

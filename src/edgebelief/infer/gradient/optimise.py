@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
@@ -18,8 +19,10 @@ from scipy.stats import qmc
 from ...cores import n_cores
 from ...data.dataset import GraphDataset
 from ...data.randomness import Key, generator
+from ..batch import Batch
+from ..diagnostics import Finding
 from ..model import EdgeModel
-from .density import Block, LogDensity, values_of
+from .density import LogDensity, values_of
 
 Measure = Literal["constrained", "unconstrained", "standard", "likelihood"]
 Start = Literal["map", "prior"]
@@ -53,6 +56,9 @@ LEAST_CURVATURE = 0.25
 # A draw of a normal posterior is half a unit of log density a parameter below the mode on average;
 # one that is so many below is not in the posterior at all.
 FALLEN = 20.0
+# A step that would still be taken, in standard deviations of the posterior, that is no longer small
+# beside the posterior itself.
+STEP_LEFT = 0.1
 
 
 class Laplace(NamedTuple):
@@ -185,6 +191,19 @@ def highest_peak(
     return peak._replace(agreeing=int((values > peak.value - 0.01).sum()))
 
 
+def not_converged(peak: Peak) -> tuple[Finding, ...]:
+    """The finding that a climb ended before its maximum, if it did."""
+    if peak.step_left < STEP_LEFT:
+        return ()
+    finding = Finding(
+        "not converged",
+        peak.step_left,
+        f"the maximum is still {peak.step_left:.2g} standard deviations of the posterior away. Use "
+        f"more starts, or an engine that does not need a maximum.",
+    )
+    return (finding,)
+
+
 def climb_from_many(
     key: Key | int, density: LogDensity, measure: Measure, starts: int, rounds: int | None = None
 ) -> tuple[list[np.ndarray], Float[np.ndarray, " starts"]]:
@@ -247,20 +266,20 @@ def _screen(few: LogDensity, networks: Float[Array, "candidates k"]) -> tuple[Ar
 
     One pass through the network each, and a small search over the readout at its last states.
     """
-    blocks = tuple(block.as_jax() for block in few.blocks)
-    n_readout = few.n_readout
+    batches = tuple(batch.as_jax() for batch in few.batches)
+    n_readout, forward = few.n_readout, few.model.forward
 
     def best_readout(z_network: Array) -> tuple[Array, Array]:
         def at(z_readout: Array) -> Array:
             return jnp.concatenate([z_network, z_readout])
 
-        network, _ = few.split(at(jnp.zeros(n_readout)))
-        states = [few.state(network, block) for block in blocks]
+        network = few.split(at(jnp.zeros(n_readout))).network
+        outputs = [forward.output(network, batch) for batch in batches]
 
         def minus(z_readout: Array) -> Array:
-            _, readout = few.split(at(z_readout))
-            pairs = zip(states, blocks, strict=True)
-            likelihood = sum(few.given_state(readout, state, block) for state, block in pairs)
+            params = few.split(at(z_readout))
+            each = zip(outputs, batches, strict=True)
+            likelihood = sum(few.given_output(params, output, batch) for output, batch in each)
             return z_readout @ z_readout / 2 - likelihood
 
         found = bfgs(minus, jnp.zeros(n_readout), method="BFGS", options={"maxiter": SCREEN_STEPS})
@@ -271,18 +290,17 @@ def _screen(few: LogDensity, networks: Float[Array, "candidates k"]) -> tuple[Ar
 
 def _few(density: LogDensity) -> LogDensity:
     """The same of the graphs with the most labels, each counted so that the total is alike."""
-    counts = [block.weights * block.known.sum(1) for block in density.blocks]
+    counts = [batch.labels.n_labels for batch in density.batches]
     enough = np.sort(np.concatenate(counts))[::-1][:SCREEN_GRAPHS][-1]
-    kept: list[Block] = []
+    kept: list[Batch] = []
     room = SCREEN_GRAPHS
-    for block, count in zip(density.blocks, counts, strict=True):
+    for batch, count in zip(density.batches, counts, strict=True):
         places = np.flatnonzero(count >= enough)[:room]
         room -= places.size
         if places.size:
-            kept.append(block.some(places))
-    share = sum((b.weights * b.known.sum(1)).sum() for b in kept) / np.concatenate(counts).sum()
-    blocks = tuple(block._replace(weights=block.weights / share) for block in kept)
-    return eqx.tree_at(lambda d: d.blocks, density, blocks)
+            kept.append(batch.part(places))
+    share = sum(batch.labels.n_labels.sum() for batch in kept) / np.concatenate(counts).sum()
+    return replace(density, batches=tuple(batch.counted(1 / share) for batch in kept))
 
 
 def _objective(density: LogDensity, measure: Measure) -> Objective:
