@@ -30,10 +30,6 @@ from .likelihoods import BernoulliEdges, Likelihood
 from .priors import BEYOND, Prior
 
 
-class DoesNotApply(ValueError):
-    """An engine cannot fit this model; the message says what else can."""
-
-
 class EdgeModel(eqx.Module):
     """A Bayesian model of edges given distances.
 

@@ -23,6 +23,7 @@ from jaxtyping import Float
 
 from ...data.dataset import GraphDataset
 from ...data.randomness import Key, generator
+from ...errors import DoesNotApply
 from ...readouts import Affine, Readout
 from ..diagnostics import Finding
 from ..exact.conditional import Sketch
@@ -32,7 +33,7 @@ from ..exact.theta import Interpolant, ThetaPoint, ThetaPosterior
 from ..exact.weights import WeightedThetaPosterior, WeightPrior
 from ..flatness import Flatness
 from ..likelihoods import BernoulliEdges, WeightedEdges, WeightParams
-from ..model import DoesNotApply, EdgeModel
+from ..model import EdgeModel
 from ..priors import Prior
 from .base import Engine, Fit
 
