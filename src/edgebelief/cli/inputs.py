@@ -137,15 +137,10 @@ class Given:
             return message
         elif graph is not None:  # one of those in a data set
             path = f"{path}: graph {graph}"
-        if (
-            message.argument == "signals"
-            and isinstance(message.where, tuple)
-            and not self.transpose
-        ):
-            row, node = message.where
-            assert isinstance(row, int)  # row 1 of a file is its header
-            place = f"{path}, row {row + 2}, column {node!r}"
-            return message.but(graph=None, argument=None, where=place)
+        match message.argument, message.where:
+            case "signals" | "X", (int(row), node) if not self.transpose:
+                place = f"{path}, row {row + 2}, column {node!r}"  # row 1 is the header
+                return message.but(graph=None, argument=None, where=place)
         return message.but(graph=path)
 
     def _data(self, metric: str, missing: str) -> Any:
