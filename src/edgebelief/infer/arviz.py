@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, as_key
 from ..edges import Support
+from ..errors import InputError
 from .gradient.density import precompute
 from .model import EdgeModel, labels_of, params_of
 from .posterior import Posterior
@@ -61,7 +62,7 @@ def to_arviz(posterior: Posterior, data: GraphDataset, key: Key | int, n_draws: 
     """
     labelled = np.flatnonzero([record.known.any() for record in data])
     if not labelled.size:
-        raise ValueError(
+        raise InputError(
             f"none of the {len(data)} graphs has a known label, so there is no likelihood to "
             f"report; pass the labelled data that the posterior was fitted to."
         )

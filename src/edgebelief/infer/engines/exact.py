@@ -23,7 +23,7 @@ from jaxtyping import Float
 
 from ...data.dataset import GraphDataset
 from ...data.randomness import Key, generator
-from ...errors import DoesNotApply
+from ...errors import DoesNotApply, SettingError
 from ...readouts import Affine, Readout
 from ..diagnostics import Finding
 from ..exact.conditional import Sketch
@@ -92,9 +92,11 @@ class Exact(Engine):
 
     def __post_init__(self) -> None:
         if self.n_draws < 25:
-            raise ValueError(f"n_draws must be at least 25; got {self.n_draws}.")
+            raise SettingError(f"must be at least 25; got {self.n_draws}.", argument="n_draws")
         if not 0 < self.tol < 1:
-            raise ValueError(f"tol must lie between 0 and 1 (posterior sds); got {self.tol!r}.")
+            raise SettingError(
+                f"must lie between 0 and 1 (posterior sds); got {self.tol!r}.", argument="tol"
+            )
 
     def _fit(
         self,

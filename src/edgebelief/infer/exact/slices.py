@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from ...cores import n_cores
 from ...data.dataset import GraphDataset
+from ...errors import InputError
 from ..flatness import is_dead, is_flat
 from ..model import EdgeModel
 from ..priors import Marginal
@@ -110,7 +111,7 @@ class Slices:
                 alike &= bool(is_flat(output).all())
                 columns = columns.reshape(-1, len(self.marginals) + len(self.sds))
                 if not np.isfinite(columns).all():
-                    raise FloatingPointError(
+                    raise InputError(
                         f"the network's output is not finite at "
                         f"{model.network.params_type(*params)}."
                     )
