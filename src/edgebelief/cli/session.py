@@ -34,8 +34,9 @@ BUG, USAGE, BAD_INPUT, VERDICT, RESOURCES = 1, 2, 3, 4, 5
 # The settings of the library that are options here, under the same names.
 OPTIONS = {
     *("bootstrap", "cost", "covariates", "degree", "density", "depth", "fdr", "inference"),
-    *("level", "mass", "metric", "missing", "network", "nodes", "prior", "readout", "scale"),
-    *("size_aware", "theta", "threshold", "top_k", "transform", "transpose", "weighted"),
+    *("level", "mass", "max_components", "metric", "missing", "network", "nodes", "prior"),
+    *("readout", "scale", "size_aware", "theta", "threshold", "top_k", "transform"),
+    *("transpose", "weighted"),
 }
 # Names come from files, and a terminal obeys what these begin.
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
