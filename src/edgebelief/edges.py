@@ -23,6 +23,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from .errors import InputError, SettingError
 from .incidence import Array, Incidence, Square, namespace
 
 # A weight counts as an edge when it exceeds this share of the graph's largest weight.
@@ -203,19 +204,19 @@ class Restricted(Support):
         """
         pairs = np.asarray(pairs)
         if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.issubdtype(pairs.dtype, np.integer):
-            raise ValueError(
+            raise InputError(
                 f"a support is a list of pairs of node numbers, an integer array of shape "
                 f"(n_edges, 2); got shape {pairs.shape}, dtype {pairs.dtype}."
             )
         n_nodes = int(pairs.max(initial=-1)) + 1 if n_nodes is None else int(n_nodes)
         if pairs.size and (pairs.min() < 0 or pairs.max() >= n_nodes):
-            raise ValueError(
+            raise InputError(
                 f"the support names nodes {pairs.min()} to {pairs.max()}; "
                 f"with n_nodes={n_nodes} they must lie in 0 to {n_nodes - 1}."
             )
         low, high = np.sort(pairs, axis=1).T
         if (low == high).any():
-            raise ValueError(
+            raise InputError(
                 f"the support joins node {low[low == high][0]} to itself; remove that pair."
             )
         low, high = low.astype(np.int32), high.astype(np.int32)
@@ -223,14 +224,14 @@ class Restricted(Support):
         twice = (np.diff(low[order]) == 0) & (np.diff(high[order]) == 0)
         if twice.any():
             first = order[int(np.argmax(twice))]
-            raise ValueError(
+            raise InputError(
                 f"the support names the pair ({low[first]}, {high[first]}) more than once "
                 f"((i, j) and (j, i) are one pair); remove the repeats."
             )
         per_node = np.bincount(np.concatenate([low, high]), minlength=n_nodes)
         if n_nodes < 2 or (per_node == 0).any():
             lonely = np.flatnonzero(per_node == 0)[:5]
-            raise ValueError(
+            raise InputError(
                 f"every node needs a candidate edge (the log of its degree is minus infinity "
                 f"without one), but {lonely.tolist() or 'this support'} has none; "
                 f"add pairs for it, or leave the node out."
@@ -243,12 +244,15 @@ class Restricted(Support):
         matrix = np.array(distances, dtype=float)
         n_nodes = len(matrix)
         if matrix.shape != (n_nodes, n_nodes) or np.isnan(matrix).any():
-            raise ValueError(
-                f"distances must be a square matrix without gaps; got shape {matrix.shape}, "
-                f"{np.isnan(matrix).sum()} of them NaN."
+            raise InputError(
+                f"must be a square matrix without gaps; got shape {matrix.shape}, "
+                f"{np.isnan(matrix).sum()} of them NaN.",
+                argument="distances",
             )
         if not 1 <= k < n_nodes:
-            raise ValueError(f"k must lie between 1 and {n_nodes - 1}, the other nodes; got {k}.")
+            raise SettingError(
+                f"must lie between 1 and {n_nodes - 1}, the others; got {k}.", argument="k"
+            )
         np.fill_diagonal(matrix, np.inf)
         near = np.argpartition(matrix, k - 1, axis=1)[:, :k]
         pairs = np.stack([np.repeat(np.arange(n_nodes), k), near.ravel()], axis=1)
@@ -311,14 +315,16 @@ class Restricted(Support):
 def _check_length(x: Array, length: int, what: str) -> None:
     """Where NumPy would raise on a wrong length, JAX's gathers would quietly clamp."""
     if x.shape[-1] != length:
-        raise ValueError(f"expected one number for each of {length} {what}; got shape {x.shape}.")
+        raise InputError(f"expected one number for each of {length} {what}; got shape {x.shape}.")
 
 
 def _check_order(order: Array, n_nodes: int) -> None:
     if isinstance(order, jax.core.Tracer):
         return
     if sorted(np.asarray(order).tolist()) != list(range(n_nodes)):
-        raise ValueError(f"order must hold each of 0 to {n_nodes - 1} once; got {order}.")
+        raise InputError(
+            f"must hold each of 0 to {n_nodes - 1} once; got {order}.", argument="order"
+        )
 
 
 def _n_components_traced(n_nodes: int, rows: Array, cols: Array, present: Array) -> jax.Array:

@@ -17,6 +17,8 @@ import numpy as np
 from jax.custom_derivatives import SymbolicZero
 from jaxtyping import Float
 
+from .errors import InputError
+
 Array = Any  # a NumPy or a JAX array; what comes back is of the kind that went in
 
 # Up to so many nodes a loop over rows is written out, for the compiler to merge.
@@ -35,7 +37,7 @@ class Incidence(eqx.Module):
 
     def __check_init__(self) -> None:
         if self.n_nodes < 2:
-            raise ValueError(f"a graph needs at least 2 nodes; got {self.n_nodes}.")
+            raise InputError(f"a graph needs at least 2 nodes; got {self.n_nodes}.")
 
     @property
     @abc.abstractmethod

@@ -1,22 +1,36 @@
-"""The door: what comes in is checked once, here, and every message says what to do about it."""
+"""Checks of what users pass: arrays, labels, names, numbers. Errors say what to do about it."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from math import isqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from .edges import Complete, Support, pairs_of
+from .errors import (
+    InputError,
+    InputTypeError,
+    InputWarning,
+    Remedy,
+    Setting,
+    SettingError,
+    SettingTypeError,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Of signals: squares of larger ones, added up, leave double precision.
 LARGEST = 1e150
+# In Python a node is left out by hand; a shell has an option for it.
+LEAVE_NODE_OUT = Remedy("leave the node out", Setting("nodes", python=""))
 
 
-def as_floats(value: Any, what: str) -> np.ndarray:
+def as_floats(value: object, what: str) -> np.ndarray:
     """`value` as a float64 array (a copy only if needed), or a `TypeError` that names `what`."""
     try:
         if value is None:
@@ -32,13 +46,14 @@ def as_floats(value: Any, what: str) -> np.ndarray:
             array = np.where(isna(array), np.nan, array).astype(float)  # None and pandas.NA: gaps
     except (TypeError, ValueError, OverflowError) as error:
         why = str(error).rstrip(".")
-        raise TypeError(f"{what} must be an array of numbers: {why}.") from None
+        raise InputTypeError(f"must be an array of numbers: {why}.", argument=what) from None
     if array.dtype.kind not in "biufc":  # no durations either: their gaps would become numbers
-        raise TypeError(f"{what} must be numbers; got dtype {array.dtype}.")
+        raise InputTypeError(f"must be numbers; got dtype {array.dtype}.", argument=what)
     if np.issubdtype(array.dtype, np.complexfloating):
-        raise TypeError(f"{what} must be real; got complex numbers. Take their modulus?")
+        problem = "must be real; got complex numbers. Take their modulus?"
+        raise InputTypeError(problem, argument=what)
     if array.size == 0:
-        raise ValueError(f"{what} is empty (shape {array.shape}).")
+        raise InputError(f"is empty (shape {array.shape}).", argument=what)
     with np.errstate(over="ignore"):  # beyond float64 is infinite, and refused as such
         return array.astype(float, copy=False)
 
@@ -47,15 +62,16 @@ def complete_support(n_edges: int, what: str = "distances") -> Complete:
     """The complete support whose vectors have `n_edges` entries."""
     n_nodes = (1 + isqrt(1 + 8 * n_edges)) // 2
     if n_edges < 1 or pairs_of(n_nodes) != n_edges:
-        raise ValueError(
-            f"{what} has {n_edges} entries; a graph on N nodes has N(N-1)/2 (1, 3, 6, 10, ...). "
-            f"Pass the upper triangle row by row, the symmetric matrix, or a support."
+        raise InputError(
+            f"has {n_edges} entries; a graph on N nodes has N(N-1)/2 (1, 3, 6, 10, ...)",
+            argument=what,
+            remedy="Pass the upper triangle row by row, the symmetric matrix, or a support",
         )
     return Complete(n_nodes)
 
 
 def check_distances(
-    e: Any, support: Support | None = None, names: Sequence[Hashable] | None = None
+    e: object, support: Support | None = None, names: Sequence[Hashable] | None = None
 ) -> tuple[Float[np.ndarray, " edges"], Support]:
     """Distances as a float64 vector over their support.
 
@@ -76,24 +92,27 @@ def check_distances(
     """
     check_support(support)
     if hasattr(e, "columns"):
-        names, e = e.columns if names is None else names, same_nodes(e, "distances")
+        names = e.columns if names is None else names
+        e = same_nodes(e, "distances")
     array = as_floats(e, "distances")
     if array.ndim == 2:
         _check_square(array, "distances")
         support = Complete(len(array)) if support is None else support
     elif array.ndim != 1:
-        raise ValueError(
-            f"distances of one graph are a vector (n_edges,) or a matrix (N, N); got shape "
-            f"{array.shape}. For several graphs, go through them one by one or use a GraphDataset."
+        raise InputError(
+            f"of one graph are a vector (n_edges,) or a matrix (N, N); got shape {array.shape}",
+            argument="distances",
+            remedy="For several graphs, go through them one by one or use a GraphDataset",
         )
     support = complete_support(array.size) if support is None else support
     names = None if names is None else check_names(names, support.n_nodes)
     if array.ndim == 2:
         return check_symmetric(array, support, "distances", names), support
     if array.size != support.n_edges:
-        raise ValueError(
-            f"distances has {array.size} entries, but the support has {support.n_edges} candidate "
-            f"edges; they must match one to one (or pass the full symmetric matrix)."
+        raise InputError(
+            f"has {array.size} entries, but the support has {support.n_edges} candidate edges; "
+            f"they must match one to one (or pass the full symmetric matrix).",
+            argument="distances",
         )
     _check_finite(array, support, "distances", names)
     return array, support
@@ -108,10 +127,11 @@ def check_symmetric(
     allow_nan: bool = False,
     any_diagonal: bool = False,
 ) -> Float[np.ndarray, " edges"]:
-    """The entries of a symmetric matrix on `support`; asymmetry of rounding size is averaged."""
+    """Return the entries of a symmetric matrix on `support`, averaging asymmetry by rounding."""
     _check_square(matrix, what)
     if len(matrix) != support.n_nodes:
-        raise ValueError(f"{what} has {len(matrix)} nodes, but the support has {support.n_nodes}.")
+        problem = f"has {len(matrix)} nodes, but the support has {support.n_nodes}."
+        raise InputError(problem, argument=what)
     rows, cols = (np.asarray(end) for end in support.endpoints)
     upper, lower = matrix[rows, cols], matrix[cols, rows]
     if not allow_nan:
@@ -125,16 +145,22 @@ def check_symmetric(
     gap = np.abs(gap)
     if not (gap <= rounding).all():
         k = int(np.argmax(np.where(np.isnan(gap), np.inf, gap)))
-        i, j = _label(rows[k], names), _label(cols[k], names)
+        i, j = where = _pair(k, support, names)
         remedy = "fill in both" if np.isnan(gap[k]) else "if direction means nothing, average them"
-        raise ValueError(
-            f"{what} is not symmetric: [{i}, {j}] is {upper[k]:g} but [{j}, {i}] is {lower[k]:g}; "
-            f"{remedy}."
+        raise InputError(
+            f"is {upper[k]:g} but [{j!r}, {i!r}] is {lower[k]:g}: the matrix is not symmetric",
+            argument=what,
+            where=where,
+            remedy=remedy,
         )
     if gap.any() or dust:
         warnings.warn(
-            f"{what} is asymmetric, or its diagonal is off zero, by rounding (at most "
-            f"{max(gap.max(), dust):.1e}); the two halves were averaged and the diagonal ignored.",
+            InputWarning(
+                f"is asymmetric, or its diagonal is off zero, by rounding (at most "
+                f"{max(gap.max(), dust):.1e}); the two halves were averaged and the diagonal "
+                f"ignored.",
+                argument=what,
+            ),
             stacklevel=4,
         )
     return np.where(unequal, upper / 2 + lower / 2, upper)
@@ -143,34 +169,39 @@ def check_symmetric(
 def _check_diagonal(
     diagonal: np.ndarray, rounding: float, what: str, names: Sequence[Hashable] | None
 ) -> float:
-    """The largest rounding on the diagonal; an error if something there is more than that."""
+    """Return the largest rounding on the diagonal; refuse what is more than rounding."""
     off_zero = ~((diagonal == 0) | np.isneginf(diagonal))
     wrong = off_zero & ~(np.abs(diagonal) <= rounding)
     if wrong.any():
         i = int(np.argmax(wrong))
-        remedy = (
-            "must be 0 (or -inf, for log distances). If these are similarities, turn them into "
-            "distances first (1 - |corr|, for instance)"
-            if what == "distances"
-            else "must be 0; remove the loops from nodes to themselves"
+        wanted, remedy = "0", "remove the loops from nodes to themselves"
+        if what == "distances":
+            wanted = "0 (or -inf, for log distances)"
+            remedy = (
+                "If these are similarities, turn them into distances first (1 - |corr|, for "
+                "instance)"
+            )
+        raise InputError(
+            f"is {diagonal[i]:g}; the diagonal must be {wanted}",
+            argument=what,
+            where=(node_name(i, names),) * 2,
+            remedy=remedy,
         )
-        name = _label(i, names)
-        raise ValueError(f"{what}[{name}, {name}] is {diagonal[i]:g}; the diagonal {remedy}.")
     return float(np.abs(diagonal[off_zero]).max(initial=0.0))
 
 
-def same_nodes(frame: Any, what: str, names: Sequence[Hashable] | None = None) -> Any:
-    """A square data frame with rows and columns in one order: `names`, or that of its columns."""
+def same_nodes(frame: Any, what: str, names: Sequence[Hashable] | None = None) -> pd.DataFrame:
+    """Return a square data frame with rows and columns in one order: `names`, or its columns'."""
     columns = [str(name) for name in frame.columns]
     rows = [str(name) for name in frame.index]
     wanted = columns if names is None else [str(name) for name in names]
     unnamed = rows == [str(i) for i in range(len(rows))] and sorted(rows) != sorted(columns)
     if unnamed and len(rows) == len(columns):  # then they are in the columns' order
         rows = columns
-    for found, side in ((columns, "columns"), (rows, "rows")):
-        if sorted(found) != sorted(wanted):
-            odd = sorted(set(found) ^ set(wanted))[:5]
-            raise ValueError(
+    for present, side in ((columns, "columns"), (rows, "rows")):
+        if sorted(present) != sorted(wanted):
+            odd = sorted(set(present) ^ set(wanted))[:5]
+            raise InputError(
                 f"the {side} of {what} are not the nodes expected: {odd or 'some repeat'}; rows "
                 f"and columns must carry the same node names."
             )
@@ -180,143 +211,158 @@ def same_nodes(frame: Any, what: str, names: Sequence[Hashable] | None = None) -
     return frame.iloc[[row_of[name] for name in wanted], [column_of[name] for name in wanted]]
 
 
-def check_support(support: Any) -> None:
-    """None, or a `Support`."""
+def check_support(support: object) -> None:
+    """Refuse what is neither None nor a `Support`."""
     if support is not None and not isinstance(support, Support):
-        raise TypeError(
-            f"support must be a Support, such as edges.Restricted.from_pairs(pairs); "
-            f"got {type(support).__name__}."
+        raise InputTypeError(
+            f"must be a Support, such as edges.Restricted.from_pairs(pairs); got "
+            f"{type(support).__name__}.",
+            argument="support",
         )
 
 
 def check_number(value: Any, what: str) -> float:
-    """One real number: not text, not a truth value, not several."""
+    """Return a setting that is one real number: not text, not a truth value, not several."""
     try:
         if isinstance(value, str | bytes | bool | np.bool_) or np.ndim(value) != 0:
             raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"{what} must be a number; got {value!r}.") from None
+        raise SettingTypeError(f"must be a number; got {value!r}.", argument=what) from None
 
 
-def check_theta(theta: Any) -> float:
-    """A positive finite number."""
+def check_theta(theta: object) -> float:
+    """Return theta, a positive finite number."""
     value = check_number(theta, "theta")
     if not (np.isfinite(value) and value > 0):
-        raise ValueError(
-            f"theta must be positive and finite; got {value:g}. Larger theta means fewer edges; "
-            f"theta_for(e, degree=...) finds one for a wanted number."
+        finds = Setting("degree", python="theta_for(e, degree=...)")
+        raise SettingError(
+            f"must be positive and finite; got {value:g}. Larger theta means fewer edges",
+            argument="theta",
+            remedy=Remedy("{} finds one for a wanted number", finds),
         )
     return value
 
 
-def check_stopping(tol: Any, max_iter: Any) -> tuple[float, int]:
-    """A tolerance >= 0 and a number of steps >= 0."""
-    tol = check_number(tol, "tol")
-    if not tol >= 0:
-        raise ValueError(f"tol must be at least 0; got {tol:g}.")
+def check_stopping(tol: object, max_iter: object) -> tuple[float, int]:
+    """Return a tolerance >= 0 and a number of steps >= 0."""
+    tolerance = check_number(tol, "tol")
+    if not tolerance >= 0:
+        raise SettingError(f"must be at least 0; got {tolerance:g}.", argument="tol")
     steps = check_number(max_iter, "max_iter")
     if not (np.isfinite(steps) and steps >= 0 and steps == int(steps)):
-        raise ValueError(f"max_iter must be a whole number, at least 0; got {max_iter}.")
-    return tol, int(steps)
+        problem = f"must be a whole number, at least 0; got {max_iter}."
+        raise SettingError(problem, argument="max_iter")
+    return tolerance, int(steps)
 
 
 def check_labels(
-    a: Any, support: Support, names: Sequence[Hashable] | None = None
+    a: object, support: Support, names: Sequence[Hashable] | None = None
 ) -> tuple[Float[np.ndarray, " edges"], Bool[np.ndarray, " edges"]]:
-    """Edge labels 0 or 1 on `support`, and which are known: NaN means unknown.
-
-    Returns the labels (0 where unknown) and the mask of the known ones.
-    """
+    """Return edge labels 0 or 1 on `support` (0 where unknown), and which are known, not NaN."""
     array = _label_vector(a, support, names)
     known = ~np.isnan(array)
     odd = known & (array != 0) & (array != 1)
     if odd.any():
         k = int(np.argmax(odd))
-        i, j = (_label(end[k], names) for end in support.endpoints)
-        values = np.unique(array[known])
-        hint = "threshold weights (weight > 0), or keep them (weighted=True)"
-        hint = "map -1 to 0" if set(values) <= {-1.0, 1.0} else hint
-        raise ValueError(
-            f"labels must be 0 (no edge), 1 (edge) or NaN (unknown); [{i}, {j}] is {array[k]:g}. "
-            f"Perhaps {hint}."
+        signs = set(np.unique(array[known])) <= {-1.0, 1.0}
+        keep = Remedy("keep them", Setting("weighted", True))
+        raise InputError(
+            f"is {array[k]:g}; labels must be 0 (no edge), 1 (edge) or NaN (unknown)",
+            argument="labels",
+            where=_pair(k, support, names),
+            remedy="Perhaps map -1 to 0"
+            if signs
+            else ("Perhaps threshold weights (weight > 0)", keep),
         )
     return np.where(known, array, 0.0), known
 
 
 def check_edge_weights(
-    a: Any, support: Support, names: Sequence[Hashable] | None = None
+    a: object, support: Support, names: Sequence[Hashable] | None = None
 ) -> Float[np.ndarray, " edges"]:
-    """Weights on `support`: above 0 for an edge, 0 for no edge, NaN for unknown."""
+    """Return weights on `support`: above 0 for an edge, 0 for no edge, NaN for unknown."""
     array = _label_vector(a, support, names).copy()
     odd = np.isinf(array) | (array < 0)
     if odd.any():
         k = int(np.argmax(odd))
-        i, j = (_label(end[k], names) for end in support.endpoints)
-        cure = "Take its size, or leave negative edges out (0)"
-        cure = "Correct it, or say NaN" if np.isinf(array[k]) else cure
-        raise ValueError(
-            f"weights must be finite: above 0 (edge), 0 (no edge) or NaN (unknown); [{i}, {j}] is "
-            f"{array[k]:g}. {cure}."
+        remedy = ["Take its size", "leave negative edges out (0)"]
+        raise InputError(
+            f"is {array[k]:g}; weights must be finite: above 0 (edge), 0 (no edge) or NaN "
+            f"(unknown)",
+            argument="labels",
+            where=_pair(k, support, names),
+            remedy=["Correct it", "say NaN"] if np.isinf(array[k]) else remedy,
         )
     return array
 
 
 def _label_vector(
-    a: Any, support: Support, names: Sequence[Hashable] | None
+    a: object, support: Support, names: Sequence[Hashable] | None
 ) -> Float[np.ndarray, " edges"]:
     array = as_floats(a, "labels")
     if array.ndim == 2:
         return check_symmetric(array, support, "labels", names, allow_nan=True, any_diagonal=True)
     if array.shape != (support.n_edges,):
-        raise ValueError(
-            f"labels has shape {array.shape}; with these distances it must be "
-            f"({support.n_edges},) or ({support.n_nodes}, {support.n_nodes})."
+        raise InputError(
+            f"has shape {array.shape}; with these distances it must be ({support.n_edges},) or "
+            f"({support.n_nodes}, {support.n_nodes}).",
+            argument="labels",
         )
     return array
 
 
-def check_names(names: Any, n_nodes: int, what: str = "node names") -> tuple[str, ...]:
-    """Node names: as many as nodes, none twice, as strings."""
-    names = tuple(str(name) for name in names)
-    if len(names) != n_nodes:
-        raise ValueError(f"{what}: {len(names)} for {n_nodes} nodes.")
-    if len(set(names)) < n_nodes:
-        twice = sorted({name for name in names if names.count(name) > 1})
-        raise ValueError(f"{what} must differ; {twice[:5]} appear more than once. Rename them.")
-    return names
+def check_names(
+    names: Iterable[object], n_nodes: int, what: str = "node names", where: str | None = None
+) -> tuple[str, ...]:
+    """Return node names as strings: as many as nodes, none twice."""
+    texts = tuple(str(name) for name in names)
+    if len(texts) != n_nodes:
+        raise InputError(f"{what}: {len(texts)} for {n_nodes} nodes.", where=where)
+    if len(set(texts)) < n_nodes:
+        twice = sorted({name for name in texts if texts.count(name) > 1})
+        raise InputError(
+            f"{what} must differ; {twice[:5]} appear more than once",
+            where=where,
+            remedy="Rename them",
+        )
+    return texts
 
 
 def check_signals(
-    x: Any, names: Sequence[Hashable] | None = None, *, allow_nan: bool = False
+    x: object, names: Sequence[Hashable] | None = None, *, allow_nan: bool = False
 ) -> Float[np.ndarray, "signals nodes"]:
-    """Signals as a float64 matrix: a row per observation, a column per node."""
+    """Return signals as a float64 matrix: a row per observation, a column per node."""
     names = getattr(x, "columns", names) if names is None else names
     array = as_floats(x, "signals")
     if array.ndim != 2 or array.shape[1] < 2:
-        raise ValueError(
-            f"signals must be a matrix (n_signals, n_nodes) with at least two nodes (columns); "
-            f"got shape {array.shape}."
+        raise InputError(
+            f"must be a matrix (n_signals, n_nodes) with at least two nodes (columns); got shape "
+            f"{array.shape}.",
+            argument="signals",
         )
     bad = ~(np.abs(array) <= LARGEST)
     if allow_nan:
         bad &= ~np.isnan(array)
     if bad.any():
         p, i = np.argwhere(bad)[0]
+        remedy: list[str | Remedy] = ["its square has no number, use another unit"]
         if np.isnan(array[p, i]):
-            cure = (
-                "fill the gaps, drop the row or the node, or use for each pair what there is "
-                "(missing='pairwise')"
-            )
+            pairwise = Setting("missing", "pairwise")
+            remedy = ["fill the gaps", "drop the row or the node"]
+            remedy += [Remedy("use for each pair what there is", pairwise)]
         elif np.isinf(array[p, i]):
-            cure = "correct it, or make it a gap (NaN)"
-        else:
-            cure = "its square has no number, use another unit"
-        raise ValueError(f"signals[{p}, {_label(i, names)}] is {array[p, i]}; {cure}.")
+            remedy = ["correct it", "make it a gap (NaN)"]
+        raise InputError(
+            f"is {array[p, i]}",
+            argument="signals",
+            where=(int(p), node_name(i, names)),
+            remedy=remedy,
+        )
     return array
 
 
-def is_one_graph(e: Any) -> bool:
+def is_one_graph(e: object) -> bool:
     """Whether `e`, meant to hold several graphs, is a vector, a data frame or a distance matrix."""
     if hasattr(e, "columns"):
         return True
@@ -334,7 +380,7 @@ def is_one_graph(e: Any) -> bool:
 
 
 def _rounding_of(matrix: np.ndarray) -> float:
-    """What counts as rounding, relatively to the largest entry.
+    """Return the difference that counts as rounding, relatively to the largest entry.
 
     Half the digits of float64; some ulps of float32 where all numbers fit it, as they do if they
     went through it; nothing where all are whole.
@@ -347,15 +393,22 @@ def _rounding_of(matrix: np.ndarray) -> float:
     return 16 * float(np.finfo(np.float32).eps) if was_float32 else np.sqrt(np.finfo(float).eps)
 
 
-def _label(i: Any, names: Sequence[Hashable] | None) -> str:
-    return str(int(i)) if names is None else f"{names[int(i)]!r}"
+def node_name(i: int | np.integer, names: Sequence[Hashable] | None) -> Hashable:
+    """Return what messages call a node: its name, or its number."""
+    return int(i) if names is None else names[int(i)]
+
+
+def _pair(k: int, support: Support, names: Sequence[Hashable] | None) -> tuple[Hashable, ...]:
+    return tuple(node_name(end[k], names) for end in support.endpoints)
 
 
 def _check_square(matrix: np.ndarray, what: str) -> None:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) < 2:
-        raise ValueError(
-            f"{what} must be a square matrix of at least 2 nodes; got shape {matrix.shape}."
-            + (" For signals, use edgebelief.data.distances first." if matrix.ndim == 2 else "")
+        signals = "For signals, use edgebelief.data.distances first"
+        raise InputError(
+            f"must be a square matrix of at least 2 nodes; got shape {matrix.shape}.",
+            argument=what,
+            remedy=signals if matrix.ndim == 2 else (),
         )
 
 
@@ -365,11 +418,11 @@ def _check_finite(
     bad = ~np.isfinite(e)
     if bad.any():
         k = int(np.argmax(bad))
-        i, j = (_label(end[k], names) for end in support.endpoints)
-        more = f" ({bad.sum()} such pairs in all)" if bad.sum() > 1 else ""
-        why = (
-            "two nodes with identical signals have log distance -inf; merge them or add noise"
-            if np.isneginf(e[k])
-            else "fill the gap, leave the node out, or leave the pair out through a support"
-        )
-        raise ValueError(f"{what}[{i}, {j}] is {e[k]}{more}: {why}.")
+        count = f" ({bad.sum()} such pairs in all)" if bad.sum() > 1 else ""
+        problem = f"is {e[k]}{count}"
+        remedy: list[str | Remedy] = ["fill the gap", LEAVE_NODE_OUT]
+        remedy += [Remedy("leave the pair out through a {}", Setting("support"))]
+        if np.isneginf(e[k]):
+            problem = f"{problem}: two nodes with identical signals have log distance -inf"
+            remedy = ["merge them", "add noise"]
+        raise InputError(problem, argument=what, where=_pair(k, support, names), remedy=remedy)

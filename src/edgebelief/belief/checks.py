@@ -22,6 +22,7 @@ from scipy.sparse.csgraph import connected_components
 from ..data.dataset import GraphDataset, Stack
 from ..data.randomness import Key, as_key, split
 from ..edges import Complete
+from ..errors import InputError
 from ..infer.batch import Batch, ForwardModel
 from ..infer.model import EdgeModel
 from ..infer.posterior import Posterior
@@ -64,7 +65,7 @@ class PredictiveCheck:
         Near 0 or 1 the labels are nothing like what the model draws.
         """
         if self.observed is None:
-            raise ValueError(
+            raise InputError(
                 f"the labels do not tell the {self.statistic}: none, or too few, are known."
             )
         above, equal = self.values > self.observed, self.values == self.observed
@@ -278,7 +279,7 @@ def _statistic(statistic: Any) -> tuple[str, Statistic]:
 
         return getattr(statistic, "__name__", "statistic"), of_graphs
     if statistic not in _STATISTICS:
-        raise ValueError(
+        raise InputError(
             f"no statistic is called {statistic!r}; there are {', '.join(_STATISTICS)}, or pass a "
             f"function of an (N, N) matrix of 0 and 1."
         )

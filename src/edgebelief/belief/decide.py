@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
+from ..errors import InputError, SettingError, SettingTypeError
 from ..validate import as_floats, check_number
 
 
@@ -68,7 +69,7 @@ def decide(
         if value is not None
     }  # fmt: skip
     if len(given) > 1:
-        raise ValueError(f"one rule at a time; got {' and '.join(given)}.")
+        raise SettingError(f"one rule at a time; got {' and '.join(given)}.")
     if cost is not None:
         return p > _break_even(cost)
     if fdr is not None:
@@ -81,14 +82,16 @@ def decide(
 def _probabilities(p: Any) -> Float[np.ndarray, " edges"]:
     p = as_floats(p, "p")
     if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
-        raise ValueError(f"p must be a vector of probabilities, one per edge; shape {p.shape}.")
+        raise InputError(
+            f"must be a vector of probabilities, one per edge; shape {p.shape}.", argument="p"
+        )
     return p
 
 
 def _share(value: Any, what: str) -> float:
     number = check_number(value, what)
     if not 0 <= number <= 1:
-        raise ValueError(f"{what} must lie between 0 and 1; got {number:g}.")
+        raise SettingError(f"must lie between 0 and 1; got {number:g}.", argument=what)
     return number
 
 
@@ -96,11 +99,14 @@ def _break_even(cost: Any) -> float:
     try:
         extra, missed = (check_number(value, "cost") for value in cost)
     except (TypeError, ValueError):
-        raise TypeError(
-            f"cost must be two numbers, of an edge too many and of a missed one; got {cost!r}."
+        raise SettingTypeError(
+            f"must be two numbers, of an edge too many and of a missed one; got {cost!r}.",
+            argument="cost",
         ) from None
     if not (extra >= 0 and missed >= 0 and 0 < extra + missed < np.inf):
-        raise ValueError(f"costs must be at least 0, finite, and not both 0; got {cost!r}.")
+        raise SettingError(
+            f"must be two at least 0, finite, and not both 0; got {cost!r}.", argument="cost"
+        )
     return extra / (extra + missed)
 
 
@@ -116,7 +122,9 @@ def _most_within(p: np.ndarray, share: float) -> np.ndarray:
 def _best(p: np.ndarray, k: Any) -> np.ndarray:
     number = check_number(k, "top_k")
     if not (number.is_integer() and 0 <= number <= p.size):
-        raise ValueError(f"top_k must be a whole number from 0 to {p.size}, the pairs; got {k!r}.")
+        raise SettingError(
+            f"must be a whole number from 0 to {p.size}, the pairs; got {k!r}.", argument="top_k"
+        )
     chosen = np.zeros(p.size, bool)
     chosen[np.argsort(-p, kind="stable")[: int(number)]] = True
     return chosen

@@ -18,6 +18,7 @@ from scipy.special import ndtri
 from ..convex import solve_path
 from ..data.dataset import GraphDataset
 from ..edges import Support
+from ..errors import InputError, SettingError, SettingTypeError
 from ..infer.priors import LogNormal, Prior, lognormal
 from ..validate import as_floats, check_distances, check_number, is_one_graph
 
@@ -292,35 +293,38 @@ def _check_beliefs(density: Any, max_components: Any, mass: Any) -> Beliefs:
     try:
         low, high = (check_number(value, "density") for value in density)
     except (TypeError, ValueError):
-        raise TypeError(
-            f"density must be two numbers, such as (0.1, 0.3); got {density!r}."
+        raise SettingTypeError(
+            f"must be two numbers, such as (0.1, 0.3); got {density!r}.", argument="density"
         ) from None
     if not 0 <= low < high <= 1:
-        raise ValueError(
-            f"density must be two shares of all pairs, 0 <= low < high <= 1; got {density!r}."
+        raise SettingError(
+            f"must be two shares of all pairs, 0 <= low < high <= 1; got {density!r}.",
+            argument="density",
         )
     if max_components is not None:
         number = check_number(max_components, "max_components")
         if not (number >= 1 and number == int(number)):
-            raise ValueError(f"max_components must be 1, 2, ...; got {max_components!r}.")
+            raise SettingError(
+                f"must be 1, 2, ...; got {max_components!r}.", argument="max_components"
+            )
         max_components = int(number)
     mass = check_number(mass, "mass")
     if not 0.5 < mass < 1:
-        raise ValueError(f"mass must be above 0.5 and below 1; got {mass:g}.")
+        raise SettingError(f"must be above 0.5 and below 1; got {mass:g}.", argument="mass")
     return Beliefs((low, high), max_components, mass)
 
 
-def _out_of_reach(sweep: ThetaSweep, beliefs: Beliefs) -> ValueError:
+def _out_of_reach(sweep: ThetaSweep, beliefs: Beliefs) -> InputError:
     """Neither end of the sweep is what was stated: the density, or the number of pieces."""
     low, high = beliefs.density
     sparsest, densest = sweep.mean_density.min(), sweep.mean_density.max()
     if beliefs.max_components is None or high < sparsest or low > densest:
-        return ValueError(
+        return InputError(
             f"no theta gives these inputs a mean density between {low:g} and {high:g}: it can be "
             f"{sparsest:.4g} (every node keeps an edge) to {densest:.4g}. State a range that "
             f"reaches into that."
         )
-    return ValueError(
+    return InputError(
         f"no theta leaves each of these graphs in at most {beliefs.max_components} pieces: even "
         f"at their densest one has {sweep.most_components[0]}. Allow that many."
     )
@@ -328,18 +332,18 @@ def _out_of_reach(sweep: ThetaSweep, beliefs: Beliefs) -> ValueError:
 
 def _nothing_between(
     inputs: Inputs, dense_below: float, sparse_above: float, sweep: ThetaSweep, beliefs: Beliefs
-) -> ValueError:
+) -> InputError:
     """Too sparse, or in too many pieces, before it stops being too dense."""
     low, high = beliefs.density
     ends = _sweep(inputs, np.array([sparse_above, dense_below]))
     density, pieces = ends.mean_density, ends.most_components
     if density[1] < low:
-        return ValueError(
+        return InputError(
             f"no theta gives these inputs a mean density between {low:g} and {high:g}: it jumps "
             f"from {density[0]:.4g} to {density[1]:.4g} at theta = {dense_below:.4g} (edges leave "
             f"one by one, and together if they are alike). State a wider range."
         )
-    return ValueError(
+    return InputError(
         f"the beliefs contradict each other on these inputs: max_components="
         f"{beliefs.max_components} asks for a mean density of {density[0]:.4g} or more (at "
         f"{density[1]:.4g} a graph is in {pieces[1]} pieces), and the density was to be between "

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, Int
 from scipy.special import expit
 
 from ..data.randomness import Key
+from ..errors import InputError, InputTypeError
 from ..infer.batch import Batch, ForwardModel
 from ..infer.posterior import Posterior
 from ..readouts.curves import coefficient_slices
@@ -63,7 +64,7 @@ def explain(
     record = data[graph]
     places = [_place(record.names, str(name)) for name in (source, target)]
     if places[0] == places[1]:
-        raise ValueError(f"{source!r} is one node; an edge joins two.")
+        raise InputError(f"{source!r} is one node; an edge joins two.")
     rows, cols = record.support.endpoints
     edge = int(np.flatnonzero((rows == min(places)) & (cols == max(places)))[0])
     return explain_edges(key, posterior, data, [edge], graph)[0]
@@ -138,7 +139,7 @@ def explain_edges(
 
 def _place(names: tuple[str, ...], name: str) -> int:
     if name not in names:
-        raise ValueError(f"no node is called {name!r}; there are {list(names[:8])} ...")
+        raise InputError(f"no node is called {name!r}; there are {list(names[:8])} ...")
     return names.index(name)
 
 
@@ -193,7 +194,7 @@ def term_curves(posterior: Posterior, key: Key | int = 0) -> list[TermCurve]:
     """
     readout = posterior.model.readout
     if not readout.terms:
-        raise TypeError(f"{type(readout).__name__} has no curves; Additive has.")
+        raise InputTypeError(f"{type(readout).__name__} has no curves; Additive has.")
     draws = posterior.draws(key, 4 * DRAWS)
     coefficients = draws["scales"][:, readout.groups] * draws["curves"]
     found, places = [], coefficient_slices(readout.terms)

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from sklearn.metrics import brier_score_loss, zero_one_loss
 
 from ..data.dataset import GraphDataset
+from ..errors import InputError, InputTypeError
 from ..infer.posterior import Posterior
 from .predict import EdgeBelief, Predictions, predict
 from .weights import WeightPredictions
@@ -304,7 +305,7 @@ def _over_weights(
     """The mean over pairs of what is known of some of them."""
     kept = [np.zeros(0) if x is None else x[~np.isnan(x)] for x in each]
     if not sum(x.size for x in kept):
-        raise ValueError(
+        raise InputError(
             "no weight is known in this data set, so there is nothing to score. Weights are labels "
             "of GraphDataset(..., weighted=True)."
         )
@@ -315,15 +316,15 @@ def _over_weights(
 def _labelled(predictions: Any, data: GraphDataset | None) -> Predictions:
     if isinstance(predictions, Posterior):
         if data is None:
-            raise TypeError("with a posterior, give the data set to score too.")
+            raise InputTypeError("with a posterior, give the data set to score too.")
         predictions = predict(predictions, data)
     elif not isinstance(predictions, Predictions):
-        raise TypeError(
+        raise InputTypeError(
             f"expected what `predict` returns, or a posterior and a data set; got "
             f"{type(predictions).__name__}."
         )
     if predictions.data.n_labels == 0:
-        raise ValueError("no label is known in this data set, so there is nothing to score.")
+        raise InputError("no label is known in this data set, so there is nothing to score.")
     return predictions
 
 

@@ -26,6 +26,7 @@ from scipy.special import expit, logsumexp
 from ..cores import n_cores
 from ..data.dataset import GraphDataset, Stack
 from ..data.randomness import Key, split
+from ..errors import InputError, SettingError
 from ..infer.batch import Batch, ForwardModel
 from ..infer.model import EdgeModel
 from ..infer.posterior import Posterior
@@ -126,7 +127,7 @@ def predict(posterior: Posterior, data: Any, *, memory: float = 256e6) -> Predic
         with jax.enable_x64(precise):  # which other threads do not know
             mean, square, likelihood = _sums(posterior.model, table, stack, here)
         if not np.isfinite(mean).all():
-            raise ValueError(
+            raise InputError(
                 f"the network's output is not a number for some of the posterior: the layers of "
                 f"{type(posterior.model.network).__name__} diverge there. Use a prior that leaves "
                 f"such parameters out, or DPG, which is stable."
@@ -220,7 +221,7 @@ def intervals(
     True
     """
     if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
+        raise SettingError(f"must lie between 0 and 1; got {level!r}.", argument="level")
     data = as_dataset(data)
     warn_if_unlike(posterior.fingerprint, data)
     draws = {k: jnp.asarray(v) for k, v in posterior.draws(key, n).items()}

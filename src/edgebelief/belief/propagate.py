@@ -12,6 +12,7 @@ from jaxtyping import Bool
 
 from ..data.dataset import GraphRecord
 from ..data.randomness import Key
+from ..errors import InputError, InputTypeError, SettingError
 from ..infer.posterior import Posterior
 from .predict import as_dataset, sample_graphs
 
@@ -55,7 +56,7 @@ def propagate(
     ((20,), True)
     """
     if not n >= 1:
-        raise ValueError(f"n must be at least 1, the graphs drawn; got {n!r}.")
+        raise SettingError(f"must be at least 1, the graphs drawn; got {n!r}.", argument="n")
     data = as_dataset(data)
     drawn = sample_graphs(key, posterior, data, n)
     return [
@@ -94,7 +95,7 @@ def _collected(values: list[Any]) -> Any:
     arrays = [_array(value) for value in values]
     shapes = {array.shape for array in arrays}
     if len(shapes) > 1:
-        raise ValueError(
+        raise InputError(
             f"the function returns arrays of different shapes for different graphs: "
             f"{sorted(shapes)[:5]}. Return a number, arrays of one shape, or a mapping."
         )
@@ -107,7 +108,7 @@ def _array(value: Any) -> np.ndarray:
     except ValueError:  # ragged
         array = np.array(None)
     if array.dtype == object:  # None, a generator, a set, a mapping here and none there
-        raise TypeError(
+        raise InputTypeError(
             f"the function must return a number, an array or a mapping; it returned {value!r}."
         )
     return array

@@ -24,6 +24,7 @@ from jaxtyping import Array, Float
 
 from ..data.dataset import GraphDataset, GraphRecord, Stack
 from ..data.randomness import Key, split
+from ..errors import InputError, SettingError
 from ..infer.batch import Batch, ForwardModel
 from ..infer.posterior import Posterior
 from .predict import Predictions, as_dataset, predict
@@ -131,10 +132,10 @@ def predict_weights(
     True
     """
     if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
+        raise SettingError(f"must lie between 0 and 1; got {level!r}.", argument="level")
     model = posterior.model
     if not model.likelihood.weighted:
-        raise ValueError(
+        raise InputError(
             "this posterior knows of no weights. Fit a model with WeightedEdges, or a "
             "GraphLearner(weighted=True), to graphs with weights."
         )

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ..data.dataset import GraphDataset
+from ..errors import InputError
 from ..estimators import GraphLearner, SmoothGraph, load
 from ..infer import InferenceWarning, Verdict
 from .explained import records_of, terms_of
@@ -35,7 +36,7 @@ def simulated(
     seed: int,
     force: bool,
 ) -> None:
-    """`edgebelief simulate`."""
+    """Run `edgebelief simulate`."""
     from ..data import save_dataset, smooth_signals, write_edges, write_table
     from ..data.randomness import split
     from ..data.signals import SquareRootInverse, adjacency_of
@@ -88,12 +89,12 @@ def learned(
     settings: dict[str, Any],
     force: bool,
 ) -> None:
-    """`edgebelief learn`."""
+    """Run `edgebelief learn`."""
     from ..data import transformed
 
     check_target(out, force, EDGES, given.read_files)
     if given.paths[0].suffix.lower() == ".npz":
-        raise ValueError(
+        raise InputError(
             f"{given.paths[0]}: `edgebelief learn` takes one table; `edgebelief fit` a data set."
         )
     _at_most_one(settings, ("theta", "degree", "density"))
@@ -134,7 +135,7 @@ def elicited(
     out: Path | None,
     force: bool,
 ) -> None:
-    """`edgebelief elicit`."""
+    """Run `edgebelief elicit`."""
     from ..atomic import replacing
     from ..belief import elicit_prior
     from ..data.coerce import graphs_from
@@ -162,7 +163,7 @@ def elicited(
 
 
 def fitted(this: Session, given: Given, settings: dict[str, Any], out: Path, force: bool) -> None:
-    """`edgebelief fit`."""
+    """Run `edgebelief fit`."""
     check_target(out, force, (".eb",), given.read_files)
     X, A = given.read(settings["metric"], settings["missing"], settings["weighted"])
     _need_labels(given, X, A, "Without any known edge, see `edgebelief learn`.")
@@ -170,8 +171,8 @@ def fitted(this: Session, given: Given, settings: dict[str, Any], out: Path, for
     has_bar = settings["inference"] == "nuts" or settings["network"] in ("pds", "mimo-e")
     with this.working("finding the posterior", has_bar), warnings.catch_warnings():
         warnings.simplefilter("ignore", InferenceWarning)  # the verdict is said below
-        more = given.known_of(X)
-        given.blame(lambda: learner.fit(X, A, **more))
+        known = given.known_of(X)
+        given.blame(lambda: learner.fit(X, A, **known))
     learner.save(out)
     posterior = learner.posterior_
     this.say(f"fitted to {_counted(posterior.fingerprint)} by {posterior.engine}")
@@ -210,7 +211,7 @@ def predicted(
     all_pairs: bool,
     force: bool,
 ) -> None:
-    """`edgebelief predict`."""
+    """Run `edgebelief predict`."""
     check_target(out, force, EDGES, [model, *given.read_files])
     _at_most_one(rule, tuple(rule))
     learner = load(model)
@@ -219,15 +220,15 @@ def predicted(
     if one and (len(given.paths) > 1 or (isinstance(X, GraphDataset) and len(X) > 1)):
         raise Misused(f"{out}: GraphML holds one graph; use .csv, .parquet or .npz for several.")
     with this.working("predicting"):
-        more = given.known_of(X)
-        table = given.blame(lambda: learner.edge_table(X, level=level or None, **more, **rule))
+        known = given.known_of(X)
+        table = given.blame(lambda: learner.edge_table(X, level=level or None, **known, **rule))
     if len(given.paths) > 1:
         stems = [path.stem for path in given.paths]
         unique = len(set(stems)) == len(stems)
         names = stems if unique else [str(path) for path in given.paths]
         table["graph"] = [names[t] for t in table["graph"]]
     kept = table if all_pairs else table[table["decision"] == 1]
-    made = learner.to_networkx(X, **more, **rule) if one else []
+    made = learner.to_networkx(X, **known, **rule) if one else []
     write_edge_table(out, kept, made if isinstance(made, list) else [made])
     n_edges = int(table["decision"].sum())
     verdict = learner.posterior_.verdict
@@ -258,7 +259,7 @@ def checked(
     out: Path | None,
     force: bool,
 ) -> None:
-    """`edgebelief check`."""
+    """Run `edgebelief check`."""
     from ..plots import CheckDisplay
 
     if out is not None:
@@ -267,8 +268,8 @@ def checked(
     learner = GraphLearner(**settings) if model is None else load(model)
     X, A = given.read_for(learner) if model else given.read(learner.metric, learner.missing)
     with this.working("drawing graphs"):
-        more = given.known_of(X)
-        found = given.blame(lambda: learner.predictive_checks(X, A, **more, **how))
+        known = given.known_of(X)
+        checks = given.blame(lambda: learner.predictive_checks(X, A, **known, **how))
     this.answer = {
         check.source: {
             "statistic": check.statistic,
@@ -278,12 +279,12 @@ def checked(
             "observed": check.observed,
             "tail": None if check.observed is None else check.tail_probability,
         }
-        for check in found
+        for check in checks
     }
-    for check in found:
+    for check in checks:
         this.say(str(check))
     if out is not None:
-        save_picture(out, lambda: CheckDisplay(found).plot()[0].figure)
+        save_picture(out, lambda: CheckDisplay(checks).plot()[0].figure)
         this.say(f"picture: {out}")
     if model is not None:
         say_findings(this, learner.posterior_.verdict)
@@ -292,19 +293,19 @@ def checked(
 
 
 def scored(this: Session, model: Path, given: Given) -> None:
-    """`edgebelief score`."""
+    """Run `edgebelief score`."""
     learner = load(model)
     X, A = given.read_for(learner)
     _need_labels(given, X, A, "There is nothing to score without any.")
     with this.working("predicting"):
-        more = given.known_of(X)
-        found = given.blame(lambda: learner.calibration_report(X, A, **more))
+        known = given.known_of(X)
+        scores = given.blame(lambda: learner.calibration_report(X, A, **known))
         weights = {}
         if learner.weighted:
-            weights = given.blame(lambda: learner.weight_scores(X, A, **more))
+            weights = given.blame(lambda: learner.weight_scores(X, A, **known))
     verdict = learner.posterior_.verdict
-    this.answer = {**found.as_dict(), **weights, "verdict": verdict_to_json(verdict)}
-    this.say(str(found))
+    this.answer = {**scores.as_dict(), **weights, "verdict": verdict_to_json(verdict)}
+    this.say(str(scores))
     if weights:
         this.say(
             f"weights: CRPS {weights['crps']:.4g} (of edges {weights['crps_given_edge']:.4g}); "
@@ -315,15 +316,15 @@ def scored(this: Session, model: Path, given: Given) -> None:
 
 
 def reported(this: Session, model: Path, given: Given, out: Path, title: str, force: bool) -> None:
-    """`edgebelief report`."""
+    """Run `edgebelief report`."""
     check_target(out, force, (".html", ".htm"), [model, *given.read_files])
     learner = load(model)
     X, A = given.read_for(learner)
     about: dict[str, Any] = {"title": title} if title else {}
     with this.working("writing the report"):
         recipe = shlex.join(command_line())
-        more = given.known_of(X)
-        given.blame(lambda: learner.report(out, X, A, recipe=recipe, **more, **about))
+        known = given.known_of(X)
+        given.blame(lambda: learner.report(out, X, A, recipe=recipe, **known, **about))
     verdict = learner.posterior_.verdict
     this.say(f"report: {out.resolve().as_uri()}")
     say_findings(this, verdict)
@@ -331,8 +332,8 @@ def reported(this: Session, model: Path, given: Given, out: Path, title: str, fo
     end(verdict)
 
 
-def scale_from(text: str | None) -> Any:
-    """What --scale says."""
+def scale_from(text: str | None) -> str | float | None:
+    """Return what --scale says: a name or a number."""
     if text is None or text in ("auto", "median", "relative"):
         return text
     try:
@@ -352,7 +353,7 @@ def _at_most_one(settings: dict[str, Any], names: Sequence[str]) -> None:
 
 def _need_labels(given: Given, X: Any, A: Any, otherwise: str) -> None:
     if A is None and not (isinstance(X, GraphDataset) and X.n_labels):
-        raise ValueError(
+        raise InputError(
             f"{given.paths[0]}: no edge is known; give --labels or --groups. {otherwise}"
         )
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ..belief import elicit_prior
-from ..data import digits, save_dataset, write_table
+from ..data import GraphDataset, digits, save_dataset, write_table
+from ..errors import InputError
 from ..estimators import GraphLearner
+from ..infer import Marginal
 from .outputs import check_target
 from .session import Session
 from .verdicts import end, verdict_to_json
@@ -28,9 +30,9 @@ learner.report("report.html", test)"""
 
 
 def walk(this: Session, folder: Path, seed: int, force: bool) -> None:
-    """Digits: elicit, fit, predict, score, report."""
+    """Walk through elicit, fit, predict, score and report on handwritten digits."""
     if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder}: is a file; give the name of a folder.")
+        raise InputError(f"{folder}: is a file; give the name of a folder.")
     folder.mkdir(parents=True, exist_ok=True)
     paths = {
         "held-out graphs": folder / "held-out.npz",
@@ -61,8 +63,8 @@ def walk(this: Session, folder: Path, seed: int, force: bool) -> None:
     learner.save(paths["model"])
     for name, row in learner.posterior_.summary().iterrows():
         this.say(f"   {name:6} {row['mean']:8.4g} +- {row['sd']:.3g}")
-    found = learner.posterior_.verdict
-    this.say(f"   verdict: {'nothing was found to be wrong' if found.ok else str(found)}")
+    verdict = learner.posterior_.verdict
+    this.say(f"   verdict: {'nothing was found to be wrong' if verdict.ok else str(verdict)}")
 
     this.say("4  Belief in the pairs of graphs it has not seen")
     with this.working("predicting"):
@@ -92,17 +94,17 @@ def walk(this: Session, folder: Path, seed: int, force: bool) -> None:
         **{name: str(path) for name, path in paths.items()},
         "scores": scores.as_dict(),
         "right when sure": confident,
-        "verdict": verdict_to_json(found),
+        "verdict": verdict_to_json(verdict),
     }
-    end(found)
+    end(verdict)
 
 
-def _words(marginal: Any) -> str:
+def _words(marginal: Marginal) -> str:
     low, high = marginal.quantile(np.array([0.025, 0.975]))
     return f"believed to lie between {low:.2g} and {high:.2g}"
 
 
-def _accuracy_when_sure(table: Any, test: Any, sure: float) -> float:
+def _accuracy_when_sure(table: pd.DataFrame, test: GraphDataset, sure: float) -> float:
     labels = {
         (t, record.names[i], record.names[j]): a
         for t, record in enumerate(test)

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from ..data.tables import write_table
+from ..errors import InputError
 from ..estimators import GraphLearner, load
 from ..report.words import probability
 from .inputs import Given
@@ -24,7 +25,7 @@ def explained(
     out: Path | None,
     force: bool,
 ) -> None:
-    """`edgebelief explain`."""
+    """Run `edgebelief explain`."""
     source, target, graph = pair
     about_a_pair = source is not None and target is not None
     if (source is None) != (target is None) or about_a_pair != bool(given.paths):
@@ -36,8 +37,8 @@ def explained(
     learner = load(model)
     if about_a_pair:
         X, _ = given.read_for(learner)
-        more = given.known_of(X)
-        table = given.blame(lambda: learner.explain(X, source, target, graph, **more))
+        known = given.known_of(X)
+        table = given.blame(lambda: learner.explain(X, source, target, graph, **known))
         p = table.attrs["probability"]
         said = probability(p)
         this.say(f"{source} and {target}: probability {said}. What its logit is the sum of:")
@@ -45,14 +46,14 @@ def explained(
         this.show(table.assign(value=values))
         this.answer = {"probability": p, "parts": records_of(table)}
     else:
-        found = terms_of(learner)
-        if found is None:
+        terms = terms_of(learner)
+        if terms is None:
             name = type(learner.model_.readout).__name__
-            raise ValueError(
+            raise InputError(
                 f"{model}: its readout, {name}, has no terms; name a pair (--source, --target), or "
                 f"fit with --readout additive."
             )
-        table = found
+        table = terms
         this.show(table, "terms, by how much they move the logit")
         needed = table["needed"].sum()
         this.say(f"the labels need {needed} of {len(table)}; the bands of the others hold zero")
@@ -71,12 +72,12 @@ def explained(
 
 
 def terms_of(learner: GraphLearner) -> pd.DataFrame | None:
-    """The terms of an additive model."""
+    """Return the terms of an additive model, None of another."""
     return learner.terms() if learner.model_.readout.terms else None
 
 
 def records_of(table: pd.DataFrame | None) -> list[dict[str, Any]] | None:
-    """For JSON, which has no NaN."""
+    """Return the rows of a table for JSON, which has no NaN."""
     if table is None:
         return None
     named = table if isinstance(table.index, pd.RangeIndex) else table.reset_index(names="name")

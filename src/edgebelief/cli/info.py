@@ -12,6 +12,7 @@ import pandas as pd
 
 from ..data.files import edges_to_matrix, read_matrix, read_signals
 from ..data.tables import read_table
+from ..errors import InputError
 from .inputs import Given, read_graphml, read_groups
 from .priors import read_prior
 from .session import Session
@@ -24,7 +25,7 @@ READABLE = (
 
 
 def told(this: Session, path: Path | None) -> None:
-    """`edgebelief info`."""
+    """Run `edgebelief info`."""
     if path is None:
         _tell_machine(this)
         return
@@ -39,7 +40,7 @@ def told(this: Session, path: Path | None) -> None:
     }
     tell = kinds.get(path.suffix.lower())
     if tell is None:
-        raise ValueError(f"{path}: of no known kind; edgebelief reads {READABLE}.")
+        raise InputError(f"{path}: of no known kind; edgebelief reads {READABLE}.")
     tell(this, path)
 
 
@@ -51,11 +52,11 @@ def _tell_machine(this: Session) -> None:
     from .. import __version__
     from ..cores import n_cores
 
-    found = {"edgebelief": __version__, "python": platform.python_version()}
-    found |= {name: version(name) for name in ("jax", "numpyro", "numpy", "scikit-learn")}
-    found |= {"devices": ", ".join(str(d) for d in jax.devices()), "cores": str(n_cores())}
-    this.answer = found
-    for name, value in found.items():
+    facts = {"edgebelief": __version__, "python": platform.python_version()}
+    facts |= {name: version(name) for name in ("jax", "numpyro", "numpy", "scikit-learn")}
+    facts |= {"devices": ", ".join(str(d) for d in jax.devices()), "cores": str(n_cores())}
+    this.answer = dict(facts)
+    for name, value in facts.items():
         this.say(f"{name:14}{value}")
 
 
@@ -98,7 +99,7 @@ def _tell_arrays(this: Session, path: Path) -> None:
 
 
 def _edges_of(path: Path) -> pd.DataFrame | None:
-    """The table that `predict` and `learn` write as .npz."""
+    """Read the table that `predict` and `learn` write as .npz."""
     try:
         with np.load(path, allow_pickle=False) as file:
             if not {"source", "target"} <= set(file):
@@ -118,10 +119,10 @@ def _tell_graph(this: Session, path: Path) -> None:
 
 def _tell_json(this: Session, path: Path) -> None:
     try:
-        found = json.loads(path.read_text(encoding="utf-8-sig"))
-    except ValueError as error:
-        raise ValueError(f"{path}: not JSON ({error}).") from None
-    lists = found if isinstance(found, dict) else {"": found}
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON ({error}).") from None
+    lists = content if isinstance(content, dict) else {"": content}
     names = {key: some for key, some in lists.items() if _are_names(some)}
     if names and len(names) == len(lists):
         this.answer = {"kind": "nodes", "names": {key: len(some) for key, some in names.items()}}
@@ -135,7 +136,7 @@ def _tell_json(this: Session, path: Path) -> None:
         this.say(f"  {name} ~ {marginal}")
 
 
-def _are_names(value: Any) -> bool:
+def _are_names(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(name, str | int) for name in value)
 
 
@@ -168,7 +169,7 @@ def _tell_edges(this: Session, path: Path, table: pd.DataFrame) -> None:
 def _square(path: Path) -> pd.DataFrame | None:
     try:
         return read_matrix(path)
-    except ValueError:
+    except InputError:
         return None
 
 
@@ -195,7 +196,7 @@ def _tell_square(this: Session, path: Path, matrix: pd.DataFrame) -> None:
 
 
 def _groups(path: Path, table: pd.DataFrame) -> dict[str, str] | None:
-    """Two columns of which the first holds names: as signals, it would be a single node."""
+    """Read two columns of which the first holds names: as signals, they would be one node."""
     numeric = pd.to_numeric(table.iloc[:, 0], errors="coerce").notna().any()
     return read_groups(path) if table.shape[1] == 2 and not numeric else None
 
@@ -205,12 +206,14 @@ def _tell_signals(this: Session, path: Path, table: pd.DataFrame) -> None:
     try:
         signals = read_signals(path)
         if signals.shape[1] < 2:
-            raise ValueError(f"{path}: a single column of numbers")
-    except ValueError as error:
-        raise ValueError(
-            f"{path}: {len(table)} rows and the columns {columns[:5]}, of no known kind: not an "
-            f"edge list (source, target), a matrix with names, groups (node, group) or signals "
-            f"({str(error).removeprefix(str(path)).lstrip(':, ').rstrip('.')})."
+            raise InputError("a single column of numbers", where=str(path))
+    except InputError as error:
+        place = str(error.where or "").removeprefix(str(path)).lstrip(", ")
+        why = error.but(where=place or None).sentence().rstrip(".")
+        raise InputError(
+            f"{len(table)} rows and the columns {columns[:5]}, of no known kind: not an edge list "
+            f"(source, target), a matrix with names, groups (node, group) or signals ({why}).",
+            where=str(path),
         ) from None
     gaps = int(signals.isna().sum().sum())
     this.answer = {"kind": "signals", "rows": len(signals), "gaps": gaps, **_nodes(signals)}

@@ -21,7 +21,7 @@ MESSAGE = "interrupted; nothing was left half-written."
 
 
 def end_on_interrupt(json_wanted: bool) -> None:
-    """From now on. For a program; a function that is called leaves signals as they are."""
+    """End this program at Ctrl-C from now on; a function that is called leaves signals alone."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         return  # in the background of a script, where Ctrl-C is meant for others
     if threading.current_thread() is not threading.main_thread():

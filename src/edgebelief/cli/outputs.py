@@ -15,6 +15,7 @@ import pandas as pd
 
 from ..atomic import replacing
 from ..data.tables import write_table
+from ..errors import InputError
 
 EDGES = (".csv", ".parquet", ".graphml", ".npz")
 TABLES = (".csv", ".parquet")
@@ -26,43 +27,43 @@ _NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 def check_target(
     path: Path, force: bool, suffixes: Sequence[str], read: Sequence[Path] = ()
 ) -> None:
-    """Before any work is done: may this be written? `read` is what the command reads."""
+    """Refuse, before any work, what may not be written; `read` is what the command reads."""
     if path.suffix.lower() not in suffixes:
         *others, last = suffixes
         wanted = f"{', '.join(others)} or {last}" if others else last
-        raise ValueError(f"{path}: must end in {wanted}, not {path.suffix!r}.")
+        raise InputError(f"{path}: must end in {wanted}, not {path.suffix!r}.")
     if path.suffix.lower() == ".parquet":
         need_parquet(path)
     if path.is_dir():
-        raise ValueError(f"{path}: is a folder; give the name of a file.")
+        raise InputError(f"{path}: is a folder; give the name of a file.")
     if any(_same_file(path, other) for other in read):
-        raise ValueError(f"{path}: is read by this command; write to another file.")
+        raise InputError(f"{path}: is read by this command; write to another file.")
     if path.exists() and not force:
-        raise ValueError(f"{path}: is there already; --force replaces it.")
+        raise InputError(f"{path}: is there already; --force replaces it.")
     if not path.parent.is_dir():
-        raise ValueError(f"{path}: there is no folder {path.parent}; make it first.")
+        raise InputError(f"{path}: there is no folder {path.parent}; make it first.")
     if not os.access(path.parent, os.W_OK):
-        raise ValueError(f"{path}: nothing can be written in the folder {path.parent}.")
+        raise InputError(f"{path}: nothing can be written in the folder {path.parent}.")
 
 
 def need_parquet(path: Path) -> None:
-    """Parquet is an extra."""
+    """Refuse Parquet where pyarrow, an extra, is not installed."""
     if find_spec("pyarrow") is None:
         raise ImportError(
             f"{path}: Parquet needs pyarrow: pip install 'edgebelief[data]'; or use .csv."
         )
 
 
-def _same_file(one: Path, other: Path) -> bool:
-    return one.resolve() == other.resolve()
+def _same_file(first: Path, second: Path) -> bool:
+    return first.resolve() == second.resolve()
 
 
 def write_edge_table(path: Path, table: pd.DataFrame, graphs: list[nx.Graph]) -> None:
-    """A table of edges, in the format of the path's suffix; `graphs` are the same for GraphML."""
+    """Write a table of edges in the format of the path's suffix; of GraphML, the one graph."""
     suffix = path.suffix.lower()
     if suffix == ".graphml":
         if len(graphs) != 1:
-            raise ValueError(
+            raise InputError(
                 f"{path}: GraphML holds one graph, and there are {len(graphs)}; use .csv, .parquet "
                 f"or .npz."
             )
@@ -75,10 +76,10 @@ def write_edge_table(path: Path, table: pd.DataFrame, graphs: list[nx.Graph]) ->
 
 
 def write_graphml(path: Path, graph: nx.Graph) -> None:
-    """One graph."""
+    """Write one graph as GraphML."""
     for name in graph:
         if _NOT_XML.search(str(name)):
-            raise ValueError(f"{path}: GraphML cannot hold the node name {name!r}; use .csv.")
+            raise InputError(f"{path}: GraphML cannot hold the node name {name!r}; use .csv.")
     with replacing(path) as temporary:
         nx.write_graphml_xml(graph, temporary)
 

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ..errors import InputError
 from ..infer import Prior, lognormal, loguniform, normal
 from .session import Misused
 
@@ -39,9 +40,9 @@ def read_prior(path: Path) -> Prior:
     try:
         return prior_from_json(json.loads(path.read_text(encoding="utf-8-sig")))
     except json.JSONDecodeError as error:
-        raise ValueError(f"{path}: not JSON ({error}); {cure}") from None
+        raise InputError(f"{path}: not JSON ({error}); {cure}") from None
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{path}: not a prior ({str(error).rstrip('.')}); {cure}") from None
+        raise InputError(f"{path}: not a prior ({str(error).rstrip('.')}); {cure}") from None
 
 
 def prior_to_json(prior: Prior) -> dict[str, Any]:
@@ -55,12 +56,12 @@ def prior_to_json(prior: Prior) -> dict[str, Any]:
 def prior_from_json(found: Any) -> Prior:
     """Read what `prior_to_json` made."""
     if not isinstance(found, dict) or not all(isinstance(one, dict) for one in found.values()):
-        raise ValueError('it is {"theta": {"kind": "lognormal", "median": 1, "log_sd": 1}, ...}')
+        raise InputError('it is {"theta": {"kind": "lognormal", "median": 1, "log_sd": 1}, ...}')
     marginals = {}
     for name, fields in found.items():
         kind = MARGINALS.get(fields.get("kind"))
         if kind is None:
-            raise ValueError(
+            raise InputError(
                 f"{name} has kind {fields.get('kind')!r}, not one of {sorted(MARGINALS)}"
             )
         marginals[name] = kind(**{k: v for k, v in fields.items() if k != "kind"})

@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
@@ -24,27 +24,37 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from ..errors import InputError, Message, Setting, SettingError
 from .interrupt import INTERRUPTED, MESSAGE
-from .words import about_an_option, for_a_shell
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BUG, USAGE, BAD_INPUT, VERDICT, RESOURCES = 1, 2, 3, 4, 5
+# The settings of the library that are options here, under the same names.
+OPTIONS = {
+    *("bootstrap", "cost", "covariates", "degree", "density", "depth", "fdr", "inference"),
+    *("level", "mass", "max_components", "metric", "missing", "network", "nodes", "prior"),
+    *("readout", "scale", "size_aware", "theta", "threshold", "top_k", "transform"),
+    *("transpose", "weighted"),
+}
 # Names come from files, and a terminal obeys what these begin.
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 _arguments: ContextVar[Sequence[str]] = ContextVar("arguments", default=())
 
 
-class NoRoom(Exception):
+class NoRoom(MemoryError):
     """The machine is too small for this."""
 
 
-class Misused(Exception):
-    """An option that cannot be."""
+class Misused(SettingError):
+    """An option that cannot be, or options that do not go together."""
 
 
 @contextmanager
 def running(arguments: Sequence[str]) -> Iterator[None]:
-    """What the command was called with, for `command_line`."""
+    """Keep what the command was called with, for `command_line`."""
     token = _arguments.set(arguments)
     try:
         yield
@@ -53,7 +63,7 @@ def running(arguments: Sequence[str]) -> Iterator[None]:
 
 
 def command_line() -> list[str]:
-    """The command that runs."""
+    """Return the command that runs."""
     return ["edgebelief", *_arguments.get()]
 
 
@@ -73,16 +83,16 @@ class Session:
         self._out = _Patient(highlight=False, soft_wrap=True)
 
     def note(self, text: str, style: str = "dim") -> None:
-        """A word on what is going on."""
+        """Say what is going on."""
         self._notes.print(Text(_shown(text), style=style), soft_wrap=True)
 
     def say(self, text: str = "", style: str = "") -> None:
-        """A line of the answer, if it is in words."""
+        """Say a line of the answer, if it is in words."""
         if not self.json:
             self._out.print(Text(_shown(text), style=style), soft_wrap=True)
 
-    def show(self, rows: Any, title: str = "", most: int = 20) -> None:
-        """The first rows of a frame, as a table, if the answer is in words."""
+    def show(self, rows: pd.DataFrame, title: str = "", most: int = 20) -> None:
+        """Show the first rows of a frame, as a table, if the answer is in words."""
         if self.json:
             return
         table = Table(title=Text(title) if title else None, title_justify="left")
@@ -98,7 +108,7 @@ class Session:
 
     @contextmanager
     def working(self, what: str, has_bar: bool = False) -> Iterator[None]:
-        """A spinner with the time while something takes long; for people, so on terminals alone.
+        """Show a spinner with the time while something takes long, on terminals alone.
 
         Not where the work shows a bar itself: of two, neither can be read.
         """
@@ -117,8 +127,8 @@ def session(json_wanted: bool) -> Iterator[Session]:
     this = Session(json_wanted)
     said: list[str] = []
 
-    def warned(message: Any, *_: Any, **__: Any) -> None:
-        text = for_a_shell(str(message))
+    def warned(message: Warning | str, *_: object, **__: object) -> None:
+        text = one_line(message)
         if text not in said:
             said.append(text)
             this.note(f"warning: {text}", "yellow")
@@ -137,7 +147,7 @@ def session(json_wanted: bool) -> Iterator[Session]:
             code, problem = _judged(error)
             bug = error if code == BUG else None
     if problem:
-        this.answer = {"error": for_a_shell(problem), "exit_code": code}
+        this.answer = {"error": problem, "exit_code": code}
     if json_wanted:
         try:
             _print_json(this.answer | ({"warnings": said} if said else {}))
@@ -145,7 +155,7 @@ def session(json_wanted: bool) -> Iterator[Session]:
             _forget(sys.stdout)
             code, problem = _judged(error)
     if problem:
-        this.note(f"error: {for_a_shell(problem)}", "bold red")
+        this.note(f"error: {problem}", "bold red")
     if bug is not None:
         raise bug
     if code:
@@ -156,48 +166,50 @@ def complain(problem: str, code: int, *, json_wanted: bool) -> int:
     """Say what is wrong where no session could begin; returns the code."""
     if json_wanted:
         _print_json({"error": problem, "exit_code": code})
-    Session(json_wanted).note(f"error: {for_a_shell(problem)}", "bold red")
+    Session(json_wanted).note(f"error: {one_line(problem)}", "bold red")
     return code
 
 
+def option(setting: Setting) -> str | None:
+    """Return a setting as a shell writes it; None if it is none of the options.
+
+    Examples
+    --------
+    >>> from edgebelief.errors import Setting
+    >>> option(Setting("top_k", 5)), option(Setting("weighted", True)), option(Setting("support"))
+    ('--top-k 5', '--weighted', None)
+    """
+    if setting.name not in OPTIONS:
+        return None
+    flag = f"--{setting.name.replace('_', '-')}"
+    no_value = any(setting.value is value for value in (None, True, ...))
+    return flag if no_value else f"{flag} {setting.value}"
+
+
+def one_line(message: Warning | Exception | str) -> str:
+    """Return the shell's sentence of an error or a warning, in one line."""
+    text = message.sentence(option) if isinstance(message, Message) else str(message)
+    return " ".join(text.split())
+
+
 def _judged(error: Exception) -> tuple[int, str]:
-    """Whose an error is, and what to say of it."""
-    text = str(error)
-    if isinstance(error, Misused):
-        return USAGE, text
-    if isinstance(error, NoRoom | MemoryError):
+    """Return the exit code of an error, and what to say of it."""
+    text = one_line(error)
+    if isinstance(error, InputError):
+        return (USAGE if isinstance(error, SettingError) else BAD_INPUT), text
+    if isinstance(error, MemoryError):
         return RESOURCES, text or "not enough memory."
     if isinstance(error, OSError):
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOMEM)
         return (RESOURCES if full else BAD_INPUT), _of_os(error)
     if "RESOURCE_EXHAUSTED" in text:
-        return RESOURCES, f"the device is out of memory: {text.splitlines()[0]}"
+        return RESOURCES, f"the device is out of memory: {str(error).splitlines()[0]}"
     if isinstance(error, ImportError):  # something optional
         return BAD_INPUT, text
-    if is_expected(error):
-        whose = USAGE if about_an_option(text) else BAD_INPUT
-        return whose, f"{text} {getattr(error, 'cure', '')}".strip()
     return BUG, (
         f"a mistake in edgebelief, not in your data ({type(error).__name__}: {text}). Please "
         f"report it, with the lines below."
     )
-
-
-def is_expected(error: Exception) -> bool:
-    """Whether an error was raised by a check of this package, or in a reader it called.
-
-    Anything else is a bug of ours, and deserves its traceback.
-    """
-    if not isinstance(error, ValueError | TypeError | IndexError | FloatingPointError):
-        return False
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    if trace is None:
-        return True
-    where = trace.tb_frame.f_globals.get("__name__", "")
-    readers = ("edgebelief", "pyarrow", "zipfile", "numpy.lib", "xml", "networkx.readwrite", "json")
-    return where.startswith(readers)
 
 
 def _of_os(error: OSError) -> str:
@@ -221,7 +233,7 @@ def _print_json(answer: dict[str, Any]) -> None:
         _forget(sys.stdout)
 
 
-def _forget(stream: Any) -> None:
+def _forget(stream: IO[str]) -> None:
     """Send what is still to come nowhere: Python flushes at its end, and would complain."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
@@ -229,16 +241,16 @@ def _forget(stream: Any) -> None:
 
 
 def _shown(text: str) -> str:
-    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
+    return _CONTROL.sub(lambda match: repr(match[0])[1:-1], text)
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     text = f"{value:.3g}" if isinstance(value, float) else str(value)
     return _shown(text.replace("\n", "\\n"))
 
 
 def _plain(value: Any) -> Any:
-    """For JSON, which has no NaN: those are null."""
+    """Return a value in JSON's types; NaN, which it has not, is null."""
     if isinstance(value, dict):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

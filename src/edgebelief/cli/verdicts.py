@@ -8,11 +8,10 @@ import typer
 
 from ..infer import Verdict
 from .session import VERDICT, Session
-from .words import for_a_shell
 
 
 def verdict_to_json(verdict: Verdict) -> dict[str, Any]:
-    """All of it, for machines."""
+    """Return the whole verdict, for machines."""
     return {
         "ok": verdict.ok,
         "findings": [finding._asdict() for finding in verdict.findings],
@@ -22,14 +21,17 @@ def verdict_to_json(verdict: Verdict) -> dict[str, Any]:
 
 
 def say_findings(this: Session, verdict: Verdict) -> None:
-    """What a reader of results must know of the fit behind them."""
+    """Say what a reader of results must know of the fit behind them."""
     for finding in verdict.findings:
-        this.say(for_a_shell(f"verdict: {finding.name}: {finding.message}"), "yellow")
+        this.say(f"verdict: {finding.name}: {' '.join(finding.message.split())}", "yellow")
+    if "rescaling" in verdict.figures:
+        factor = f"{verdict.figures['rescaling']:g}"
+        this.say(f"remedy: fit to the distances times {factor} (--scale {factor})", "yellow")
     for assumption in verdict.assumptions:
         this.say(f"assumed: {assumption}")
 
 
 def end(verdict: Verdict) -> None:
-    """Findings are results too: they are written, and the exit code tells."""
+    """End with the exit code of the findings, which are results too, and are written by now."""
     if not verdict.ok:
         raise typer.Exit(VERDICT)

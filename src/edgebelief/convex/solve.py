@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ..edges import Complete, Support
+from ..errors import InputError, SettingError, SettingTypeError
 from ..incidence import Array
 from ..validate import (
     as_floats,
@@ -124,7 +125,7 @@ def solve(
     tol, max_iter = check_stopping(tol, max_iter)
     if any(map(_is_traced, jax.tree.leaves((e, theta, support, start)))):
         if start is not None:
-            raise TypeError("start= cannot be used inside jit, vmap or differentiation.")
+            raise SettingTypeError("start= cannot be used inside jit, vmap or differentiation.")
         return _solve_traced(e, theta, tol, max_iter, support)
     e, support = check_distances(e, support)
     theta = check_theta(theta)
@@ -174,7 +175,7 @@ def _solve(e, theta: float, support: Support, lam, tol: float, max_iter: int) ->
     """`solve` after the door, with a warning where it did not converge."""
     largest = float(np.abs(e).max())
     if max(theta, largest) > 1e290 or theta * largest > 1e290:
-        raise ValueError(f"theta times the distances overflows ({theta:g} x {largest:g}); rescale.")
+        raise InputError(f"theta times the distances overflows ({theta:g} x {largest:g}); rescale.")
     solution = Solution(*newton_solve(e, theta, support, lam, tol, max_iter), theta, support)
     warn_unless_converged(solution, e, tol, max_iter)
     return solution
@@ -209,16 +210,18 @@ def _solve_traced(e, theta, tol: float, max_iter: int, support: Support | None) 
             support = Complete(e.shape[0]) if e.ndim == 2 else complete_support(e.size)
         square, flat = (support.n_nodes, support.n_nodes), (support.n_edges,)
         if e.shape not in (square, flat):
-            raise ValueError(f"distances must have shape {flat} or {square}; got {e.shape}.")
+            problem = f"must have shape {flat} or {square}; got {e.shape}."
+            raise InputError(problem, argument="distances")
         if not _is_traced(e) and np.isnan(e).any():
-            raise ValueError("distances has gaps (NaN); fill them first.")
+            raise InputError("has gaps (NaN); fill them first.", argument="distances")
         e = support.to_vector(e) if e.ndim == 2 else jnp.asarray(e)
     else:
         e, support = check_distances(e, support)
     if not _is_traced(theta):
         theta = check_theta(theta)
     elif theta.shape:
-        raise ValueError(f"theta must be one number; got shape {theta.shape}. Use jax.vmap.")
+        problem = f"must be one number; got shape {theta.shape}. Use jax.vmap."
+        raise SettingError(problem, argument="theta")
     (a, lam), info = converged_state(e, theta, support, tol=tol, max_iter=max_iter)
     residual, iterations, converged = info
     return Solution(a, lam, residual, iterations.astype(int), converged > 0, theta, support)
@@ -231,8 +234,9 @@ def _is_traced(x: Any) -> bool:
 def _check_start(start: Any, support: Support) -> np.ndarray:
     lam = as_floats(start, "start")
     if lam.shape != (support.n_nodes,) or not (np.isfinite(lam).all() and (lam > 0).all()):
-        raise ValueError(
-            f"start must be {support.n_nodes} positive duals, one per node, such as the .duals of "
-            f"another solution; got shape {lam.shape}, smallest {lam.min():g}."
+        raise SettingError(
+            f"must be {support.n_nodes} positive duals, one per node, such as the .duals of "
+            f"another solution; got shape {lam.shape}, smallest {lam.min():g}.",
+            argument="start",
         )
     return lam

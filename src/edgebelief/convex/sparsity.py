@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..edges import Support, pairs_of
+from ..errors import InputError, SettingTypeError
 from ..validate import check_distances, check_number
 from .newton import newton_solve
 from .solve import Solution, warn_unless_converged
@@ -130,7 +131,7 @@ def theta_for(
     wanted = _wanted_edges(degree, density, support)
     scale = float(np.median(np.abs(e)[e != 0])) if e.any() else 1.0
     if not np.isfinite(1 / scale):
-        raise ValueError(f"the distances are too small (typically {scale:g}); rescale them.")
+        raise InputError(f"the distances are too small (typically {scale:g}); rescale them.")
     stairs = _Staircase(e / scale, support, wanted)  # at theta scale: the same graphs
     below, above = stairs.bisect(*stairs.bracket())
     best = stairs.nearest_around(below, above)
@@ -144,7 +145,7 @@ def theta_for(
 
 def _wanted_edges(degree: float | None, density: float | None, support: Support) -> float:
     if (degree is None) == (density is None):
-        raise TypeError("give theta_for one of degree= and density=.")
+        raise SettingTypeError("give theta_for one of degree= and density=.")
     of_one = support.n_nodes / 2 if density is None else pairs_of(support.n_nodes)
     what, value = ("density", density) if degree is None else ("degree", degree)
     wanted = check_number(value, what) * of_one
@@ -154,9 +155,9 @@ def _wanted_edges(degree: float | None, density: float | None, support: Support)
     return wanted
 
 
-def _out_of_reach(wanted: float, fewest: int, support: Support) -> ValueError:
+def _out_of_reach(wanted: float, fewest: int, support: Support) -> InputError:
     nodes, pairs, most = support.n_nodes, pairs_of(support.n_nodes), support.n_edges
-    return ValueError(
+    return InputError(
         f"{wanted:g} edges (degree {2 * wanted / nodes:.4g}, density {wanted / pairs:.4g}) are out "
         f"of reach: on these {nodes} nodes there can be {fewest} to {most}, that is degree "
         f"{2 * fewest / nodes:.4g} to {2 * most / nodes:.4g}, "

@@ -12,13 +12,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple, get_args
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
+from ..errors import InputError, InputTypeError, InputWarning, Remedy, Setting, SettingError
 from ..validate import as_floats, check_names, check_signals
 from .covariates import pair_covariates
 from .dataset import GraphDataset, GraphRecord
@@ -33,7 +36,7 @@ class Graphs(NamedTuple):
     single: bool
 
     def shaped(self, parts: Sequence[np.ndarray]) -> Any:
-        """An array for each graph, in the form the graphs came in.
+        """Return an array for each graph, in the form the graphs came in.
 
         One graph: its array. Several of one shape: stacked. Of several shapes: a list.
         """
@@ -48,12 +51,12 @@ def graphs_from(
     a: Any = None,
     covariates: Any = None,
     *,
-    metric: Metric | str | Callable[[np.ndarray], Any] = "precomputed",
+    metric: Metric | str | Callable[[np.ndarray], object] = "precomputed",
     missing: Missing = "error",
     transform: Transform | None = None,
     weighted: bool = False,
 ) -> Graphs:
-    """A data set from whatever holds one graph or several.
+    """Make a data set of whatever holds one graph or several.
 
     Parameters
     ----------
@@ -93,21 +96,21 @@ def graphs_from(
         labels = None if a is None else _label_parts(a, len(parts), single)
         if data is None:
             settings = (metric, missing, transform)
-            found = [
+            measured = [
                 _measured(t, part, None if labels is None else labels[t], *settings)
                 for t, part in enumerate(parts)
             ]
-            e, names, counts = zip(*found, strict=True)
+            e, names, counts = zip(*measured, strict=True)
             data = GraphDataset(e, names=names, n_signals=counts)
         data = data if labels is None else _labelled(data, labels, weighted)
         return Graphs(data if covariates is None else _informed(data, covariates), single)
-    except (TypeError, ValueError) as error:
-        if not (single and str(error).startswith("graph 0: ")):
+    except InputError as error:
+        if not single or error.graph is None:
             raise
-        raise type(error)(str(error).removeprefix("graph 0: ")) from None  # the only one: no number
+        raise error.but(graph=None) from None  # it is the only one, and needs no number
 
 
-def check_form(metric: Any, missing: Any, transform: Any) -> None:
+def check_form(metric: object, missing: object, transform: object) -> None:
     """Refuse settings of `graphs_from` that there are not."""
     known = {
         "metric": (metric, ("precomputed", *get_args(Metric))),
@@ -118,13 +121,16 @@ def check_form(metric: Any, missing: Any, transform: Any) -> None:
         plain = value is None or isinstance(value, str)
         if not (plain and value in values) and not (name == "metric" and callable(metric)):
             function = ", or a function" if name == "metric" else ""
-            raise ValueError(f"{name} must be one of {values}{function}; got {value!r}.")
+            raise SettingError(f"must be one of {values}{function}; got {value!r}.", argument=name)
     if transform is not None and isinstance(metric, str) and metric == "precomputed":
-        raise ValueError("transform is for signals; with metric='precomputed' X holds distances.")
+        raise SettingError(
+            "is for signals; the metric 'precomputed' says that X holds distances.",
+            argument="transform",
+        )
 
 
 def rescaled(data: GraphDataset, factors: Sequence[float]) -> GraphDataset:
-    """The same graphs with the distances of each multiplied by its factor."""
+    """Multiply the distances of each graph by its factor."""
     new = []
     for record, factor in zip(data, factors, strict=True):
         with np.errstate(over="ignore"):  # infinite ones are for the caller to refuse
@@ -136,16 +142,14 @@ def rescaled(data: GraphDataset, factors: Sequence[float]) -> GraphDataset:
 
 @contextmanager
 def _in_graph(t: int) -> Iterator[None]:
-    """Messages say which graph."""
+    """Have errors say which graph they are about."""
     try:
         yield
-    except TypeError as error:
-        raise TypeError(f"graph {t}: {error}") from None
-    except ValueError as error:
-        raise ValueError(f"graph {t}: {error}") from None
+    except InputError as error:
+        raise error.but(graph=t) from None
 
 
-def _records(x: Any) -> GraphDataset | None:
+def _records(x: object) -> GraphDataset | None:
     """The data set, if that is what came (cross-validation hands over lists of its records)."""
     if isinstance(x, GraphDataset):
         return x
@@ -158,21 +162,22 @@ def _records(x: Any) -> GraphDataset | None:
 
 def _parts(x: Any) -> tuple[list[Any], bool]:
     """The matrices of the graphs, and whether there was one that stood alone."""
+    wrong = partial(InputTypeError, argument="X")
     if x is None:
-        raise TypeError("X is None; it must hold the distances or the signals of graphs.")
+        raise wrong("is None; it must hold the distances or the signals of graphs.")
     if isinstance(x, dict):
-        raise TypeError("X is a dict; pass a list of its values, or one graph at a time.")
+        raise wrong("is a dict; pass a list of its values, or one graph at a time.")
     if isinstance(x, nx.Graph):
-        raise TypeError("X is a graph; it must hold what was measured. Graphs are the labels, A.")
+        raise wrong("is a graph; it must hold what was measured. Graphs are the labels, A.")
     if hasattr(x, "toarray"):
-        raise TypeError("X is sparse; distances and signals are dense: X.toarray().")
+        raise wrong("is sparse; distances and signals are dense: X.toarray().")
     if isinstance(x, str | bytes):
-        raise TypeError(f"X is text ({x[:40]!r}); read the file first (edgebelief.data).")
+        raise wrong(f"is text ({x[:40]!r}); read the file first (edgebelief.data).")
     if _is_frame(x):
         return [x], True
     if isinstance(x, list | tuple):
         if len(x) == 0:
-            raise ValueError("X is empty: no graphs.")
+            raise InputError("is empty: no graphs.", argument="X")
         several = any(_is_frame(one) or getattr(one, "ndim", 0) > 0 for one in x)
         nested = all(isinstance(one, list | tuple) for one in x)
         if several or (nested and any(isinstance(one[0], list | tuple) for one in x if one)):
@@ -182,15 +187,18 @@ def _parts(x: Any) -> tuple[list[Any], bool]:
         return list(array), False
     if array.ndim in (1, 2):
         return [array], True
-    raise ValueError(
-        f"X has {array.ndim} axes, shape {array.shape}; one graph has 2, (N, N) distances or "
-        f"(P, N) signals, and several have 3."
+    raise InputError(
+        f"has {array.ndim} axes, shape {array.shape}; one graph has 2, (N, N) distances or (P, N) "
+        f"signals, and several have 3.",
+        argument="X",
     )
 
 
-def _is_frame(x: Any) -> bool:
+def _is_frame(x: object) -> bool:
     if hasattr(x, "columns") and not isinstance(x, pd.DataFrame):
-        raise TypeError(f"a {type(x).__name__} is no pandas data frame; convert it (to_pandas).")
+        raise InputTypeError(
+            f"a {type(x).__name__} is no pandas data frame; convert it (to_pandas)."
+        )
     return isinstance(x, pd.DataFrame)
 
 
@@ -215,7 +223,7 @@ def _measured(
         with _in_graph(t):
             e = as_floats(e, "what the metric returned")
             if e.shape not in ((len(names),) * 2, (len(names) * (len(names) - 1) // 2,)):
-                raise ValueError(
+                raise InputError(
                     f"the metric returned shape {e.shape}; of {len(names)} nodes it must be a "
                     f"matrix, a row per node, or a vector with an entry per pair."
                 )
@@ -225,26 +233,35 @@ def _measured(
 def _checked_shape(distances: Any) -> Any:
     shape = np.shape(distances)
     if len(shape) == 2 and shape[0] != shape[1]:
-        raise ValueError(
-            f"distances must be a square matrix; got shape {shape}. If these are signals (rows "
-            f"observations, columns nodes), say which distance: metric='sqeuclidean', "
-            f"'log-euclidean' or 'correlation'."
+        raise InputError(
+            f"must be a square matrix; got shape {shape}",
+            argument="distances",
+            remedy=Remedy(
+                "If these are signals (rows observations, columns nodes), say which distance: {}, "
+                "log-euclidean or correlation",
+                Setting("metric", "sqeuclidean"),
+            ),
         )
     return distances
 
 
-def _check_orientation(signals: Any, label: Any) -> None:
-    """Signals that lie on their side, where the labels' size tells."""
-    shape, n_nodes, hint = np.shape(signals), 0, ""
+def _check_orientation(signals: ArrayLike, label: Any) -> None:
+    """Refuse signals that lie on their side, where the labels' size tells."""
+    shape, n_nodes = np.shape(signals), 0
+    remedy: list[str | Remedy] = [
+        Remedy("Transpose them", Setting("transpose", True, python="X.T"))
+    ]
     if isinstance(label, nx.Graph):
         n_nodes = label.number_of_nodes()
-        hint = ", or give the label graph all of its nodes, those without edges too"
+        remedy += ["give the label graph all of its nodes, those without edges too"]
     elif np.ndim(label) == 2 and not _is_edge_list(label):
         n_nodes = label.shape[0]
     if len(shape) == 2 and n_nodes == shape[0] != shape[1]:
-        raise ValueError(
-            f"signals have a row per observation and a column per node; these have shape {shape}, "
-            f"and the labels {n_nodes} nodes. Transpose them (X.T){hint}."
+        raise InputError(
+            f"have a row per observation and a column per node; these have shape {shape}, and the "
+            f"labels {n_nodes} nodes",
+            argument="signals",
+            remedy=remedy,
         )
 
 
@@ -257,15 +274,17 @@ def _label_parts(a: Any, n_graphs: int, single: bool) -> list[Any]:
         one = whole or np.ndim(a) in (1, 2)
     iterable = hasattr(a, "__iter__") and not isinstance(a, str | bytes | dict)
     if not one and not (iterable and getattr(a, "ndim", 1) > 0):
-        raise TypeError(
-            f"A must hold the labels of graphs (arrays, sparse matrices, NetworkX graphs or data "
-            f"frames, one or a list of them); got {type(a).__name__}."
+        raise InputTypeError(
+            f"must hold the labels of graphs (arrays, sparse matrices, NetworkX graphs or data "
+            f"frames, one or a list of them); got {type(a).__name__}.",
+            argument="A",
         )
     parts = [a] if one else list(a)
     if len(parts) != n_graphs:
-        raise ValueError(
-            f"A has the labels of {len(parts)} graphs and X has {n_graphs}; one for each, None "
-            f"where there are none."
+        raise InputError(
+            f"has the labels of {len(parts)} graphs and X has {n_graphs}; one for each, None where "
+            f"there are none.",
+            argument="A",
         )
     for t, part in enumerate(parts):
         if isinstance(part, list | tuple):
@@ -278,8 +297,8 @@ def _is_edge_list(label: Any) -> bool:
     return _is_frame(label) and {"source", "target"} <= set(label.columns)
 
 
-def _labelled(data: GraphDataset, labels: Sequence[Any], weighted: bool) -> GraphDataset:
-    """The same graphs with other labels."""
+def _labelled(data: GraphDataset, labels: Sequence[object], weighted: bool) -> GraphDataset:
+    """Return the graphs with other labels."""
     matrices = []
     for t, (record, label) in enumerate(zip(data, labels, strict=True)):
         with _in_graph(t):
@@ -295,23 +314,24 @@ def _labelled(data: GraphDataset, labels: Sequence[Any], weighted: bool) -> Grap
 
 
 def _informed(data: GraphDataset, covariates: Any) -> GraphDataset:
-    """The same graphs with more known of their pairs."""
+    """Return the graphs with more known of their pairs."""
     whole = _is_frame(covariates) or isinstance(covariates, Mapping)
     parts = [covariates] if whole else list(covariates)
     if len(parts) != len(data):
-        raise ValueError(
-            f"covariates are those of {len(parts)} graphs and X has {len(data)}; one for each."
+        raise InputError(
+            f"are those of {len(parts)} graphs and X has {len(data)}; one for each.",
+            argument="covariates",
         )
     records = []
     for t, (record, given) in enumerate(zip(data, parts, strict=True)):
         with _in_graph(t):
-            found = {**record.covariates, **pair_covariates(given, record.names)}
-            records.append(record._replace(covariates=found))
+            known = {**record.covariates, **pair_covariates(given, record.names)}
+            records.append(record._replace(covariates=known))
     return GraphDataset._of(records)
 
 
-def _adjacency(label: Any, names: tuple[str, ...], weighted: bool) -> Any:
-    """Labels as a matrix in the order of `names`, or as a vector, to be checked by the data set."""
+def _adjacency(label: Any, names: tuple[str, ...], weighted: bool) -> pd.DataFrame | np.ndarray:
+    """Return labels as a matrix in the order of `names`, or as a vector, not yet checked."""
     if isinstance(label, nx.Graph):
         if weighted:
             check_has_weights(label)
@@ -328,32 +348,36 @@ def check_has_weights(graph: nx.Graph) -> None:
     """Refuse a graph with edges that have no attribute weight, which would count as one."""
     for i, j, weight in graph.edges(data="weight"):
         if weight is None:
-            raise ValueError(
-                f"the edge {i!r}, {j!r} has no attribute weight; give it one, or leave weighted "
-                f"out for a graph without weights."
+            raise InputError(
+                f"the edge {i!r}, {j!r} has no attribute weight",
+                remedy=[
+                    "give it one",
+                    Remedy("leave {} out for a graph without weights", Setting("weighted")),
+                ],
             )
 
 
 def weight_column(table: pd.DataFrame, where: str = "the edge list") -> str:
-    """The column of an edge list with the weights: that called weight, or the only one."""
+    """Return the column of an edge list with the weights: that called weight, or the only one."""
     others = [str(name) for name in table.columns if name not in ("source", "target")]
     if "weight" not in others and len(others) != 1:
-        raise ValueError(
-            f"{where}: no column weight beside source and target; it has {list(table.columns)}. "
-            f"Weighted edges need one."
+        raise InputError(
+            f"no column weight beside source and target; it has {list(table.columns)}. Weighted "
+            f"edges need one.",
+            where=where,
         )
     return "weight" if "weight" in others else others[0]
 
 
 def _graph_matrix(graph: nx.Graph, names: tuple[str, ...]) -> Float[np.ndarray, "nodes nodes"]:
-    """By node name; a node that the graph does not have has no edges."""
+    """Return the adjacency by node name; a node that the graph does not have has no edges."""
     if graph.is_directed():
-        raise ValueError("the label graph must be undirected; see networkx.Graph.to_undirected.")
+        raise InputError("the label graph must be undirected; see networkx.Graph.to_undirected.")
     place = {name: i for i, name in enumerate(names)}
     named = check_names(graph.nodes, len(graph), "the label graph's nodes")
     unknown = sorted(set(named) - set(place))
     if unknown:
-        raise ValueError(
+        raise InputError(
             f"the label graph has nodes {unknown[:5]} that X has not; X's are {list(names[:5])} ..."
         )
     matrix = np.zeros((len(names), len(names)))
@@ -364,11 +388,14 @@ def _graph_matrix(graph: nx.Graph, names: tuple[str, ...]) -> Float[np.ndarray, 
 
 
 def warn_if_alike(data: GraphDataset) -> None:
-    """Graphs whose distances are all equal say nothing about which edges are there."""
+    """Warn of graphs whose distances are all equal: they do not tell which edges are there."""
     for t, record in enumerate(data):
         if record.e.size > 1 and np.ptp(record.e) == 0:
             warnings.warn(
-                f"graph {t}: all its distances are {record.e[0]:g}; they do not tell one pair from "
-                f"another, and every edge will be believed alike.",
+                InputWarning(
+                    f"all its distances are {record.e[0]:g}; they do not tell one pair from "
+                    f"another, and every edge will be believed alike.",
+                    graph=t,
+                ),
                 stacklevel=3,
             )

@@ -13,19 +13,19 @@ and become vectors over the pairs by name: of numbers, or of text for categories
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ..edges import Complete
+from ..errors import InputError, InputTypeError
 from ..validate import as_floats, check_names, same_nodes
 
 ENDS = ["source", "target"]
 
 
-def pair_covariates(given: Any, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """The covariates of one graph as vectors over its pairs, by name.
+def pair_covariates(given: object, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Return the covariates of one graph as vectors over its pairs, by name.
 
     Parameters
     ----------
@@ -39,27 +39,28 @@ def pair_covariates(given: Any, names: Sequence[str]) -> dict[str, np.ndarray]:
     >>> import pandas as pd
     >>> from edgebelief.data import pair_covariates
     >>> nodes = pd.DataFrame({"age": [30, 34, 50], "team": list("xyx")}, ["ada", "bob", "cy"])
-    >>> found = pair_covariates(nodes, ["ada", "bob", "cy"])
-    >>> found["age gap"], found["same team"]
+    >>> covariates = pair_covariates(nodes, ["ada", "bob", "cy"])
+    >>> covariates["age gap"], covariates["same team"]
     (array([ 4., 20., 16.]), array([0., 1., 0.]))
     """
     if given is None:
         return {}
     if isinstance(given, pd.DataFrame):
         of_pairs = set(ENDS) <= {str(name) for name in given.columns}
-        found = _from_pairs(given, names) if of_pairs else _from_nodes(given, names)
+        vectors = _from_pairs(given, names) if of_pairs else _from_nodes(given, names)
     elif isinstance(given, Mapping):
-        found = {str(name): _from_matrix(str(name), x, names) for name, x in given.items()}
+        vectors = {str(name): _from_matrix(str(name), x, names) for name, x in given.items()}
     else:
-        raise TypeError(
-            f"covariates are a data frame (a row per pair with source and target, or per node), or "
-            f"a mapping from names to matrices; got {type(given).__name__}."
+        raise InputTypeError(
+            f"are a data frame (a row per pair with source and target, or per node), or a mapping "
+            f"from names to matrices; got {type(given).__name__}.",
+            argument="covariates",
         )
-    if not found:
-        raise ValueError("covariates: there are none in it.")
-    for values in found.values():
+    if not vectors:
+        raise InputError("covariates: there are none in it.")
+    for values in vectors.values():
         values.flags.writeable = False
-    return found
+    return vectors
 
 
 def _from_pairs(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, np.ndarray]:
@@ -70,12 +71,12 @@ def _from_pairs(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, np.ndarr
     if (low < 0).any():
         row = int(np.argmax(low < 0))
         pair = tuple(str(frame[end].iloc[row]) for end in ENDS)
-        raise ValueError(
+        raise InputError(
             f"covariates: the pair {pair} is not among the nodes, {list(names[:5])} ..."
         )
     if (low == high).any():
         row = int(np.argmax(low == high))
-        raise ValueError(f"covariates: {names[low[row]]!r} is paired with itself.")
+        raise InputError(f"covariates: {names[low[row]]!r} is paired with itself.")
     order = np.full((len(names),) * 2, -1)
     order[low, high] = np.arange(len(frame))
     rows, cols = Complete(len(names)).endpoints
@@ -83,11 +84,11 @@ def _from_pairs(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, np.ndarr
         times = np.zeros(order.shape, int)
         np.add.at(times, (low, high), 1)
         i, j = np.argwhere(times > 1)[0]
-        raise ValueError(f"covariates: the pair {names[i]!r}, {names[j]!r} has two rows.")
+        raise InputError(f"covariates: the pair {names[i]!r}, {names[j]!r} has two rows.")
     chosen = order[rows, cols]
     if (chosen < 0).any():
         k = int(np.argmax(chosen < 0))
-        raise ValueError(
+        raise InputError(
             f"covariates: the pair {names[rows[k]]!r}, {names[cols[k]]!r} has no row; every pair "
             f"needs a value ({int((chosen < 0).sum())} have none)."
         )
@@ -104,30 +105,30 @@ def _from_nodes(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, np.ndarr
     index = list(check_names(frame.index, len(frame), "covariates: node names"))
     missing = [name for name in names if name not in index]
     if missing:
-        raise ValueError(
+        raise InputError(
             f"covariates: no row for nodes {missing[:5]}; a frame without the columns source and "
             f"target has a row per node, named in its index. It has {index[:5]} ..."
         )
     frame = frame.set_axis(index).loc[list(names)]
     rows, cols = Complete(len(names)).endpoints
-    found = {}
+    vectors = {}
     for name in frame.columns:
         x = _values(frame[name], str(name), pd.Series(names))
         if x.dtype.kind == "U":
-            found[f"same {name}"] = (x[rows] == x[cols]).astype(float)
+            vectors[f"same {name}"] = (x[rows] == x[cols]).astype(float)
         else:
-            found[f"{name} gap"] = np.abs(x[rows] - x[cols])
-    return found
+            vectors[f"{name} gap"] = np.abs(x[rows] - x[cols])
+    return vectors
 
 
-def _from_matrix(name: str, given: Any, names: Sequence[str]) -> np.ndarray:
+def _from_matrix(name: str, given: object, names: Sequence[str]) -> np.ndarray:
     if isinstance(given, pd.DataFrame):
         given = same_nodes(given, f"covariate {name!r}", names).to_numpy()
     array = np.asarray(given)
     rows, cols = Complete(len(names)).endpoints
     n = len(names)
     if array.shape not in ((n, n), (rows.size,)):
-        raise ValueError(
+        raise InputError(
             f"covariate {name!r} has shape {array.shape}; of {n} nodes it must be a matrix "
             f"({n}, {n}) or a vector of {rows.size} pairs."
         )
@@ -142,7 +143,7 @@ def _from_matrix(name: str, given: Any, names: Sequence[str]) -> np.ndarray:
         unequal = np.abs(upper - lower) > 1e-8 * np.abs(upper).max(initial=0.0)
     if unequal.any():
         k = int(np.argmax(unequal))
-        raise ValueError(
+        raise InputError(
             f"covariate {name!r} is not symmetric: of the pair {pairs[k]} it is {upper[k]} one "
             f"way and {lower[k]} the other; edges have no direction."
         )
@@ -150,11 +151,12 @@ def _from_matrix(name: str, given: Any, names: Sequence[str]) -> np.ndarray:
 
 
 def _values(column: pd.Series, name: str, where: pd.Series) -> np.ndarray:
-    """Numbers, or text for categories; no gaps."""
+    """Return a column as numbers, or text for categories; refuse gaps."""
     if column.isna().any():
         at = where.iloc[int(np.argmax(column.isna()))]
-        raise ValueError(
-            f"covariate {name!r} is missing for {at}; fill the gap (a category of its own, say)."
+        raise InputError(
+            f"covariate {name!r} is missing for {at}",
+            remedy="fill the gap (a category of its own, say)",
         )
     text = isinstance(column.dtype, pd.CategoricalDtype) or any(
         isinstance(cell, str) for cell in column
@@ -164,5 +166,5 @@ def _values(column: pd.Series, name: str, where: pd.Series) -> np.ndarray:
     values = as_floats(column.to_numpy(), f"covariate {name!r}").copy()
     if not np.isfinite(values).all():
         at = where.iloc[int(np.argmax(~np.isfinite(values)))]
-        raise ValueError(f"covariate {name!r} is infinite for {at}.")
+        raise InputError(f"covariate {name!r} is infinite for {at}.")
     return values

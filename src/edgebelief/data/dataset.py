@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ..edges import Complete
+from ..errors import InputError, InputIndexError, InputTypeError
 from ..validate import (
     check_distances,
     check_edge_weights,
@@ -60,13 +61,13 @@ class GraphRecord(NamedTuple):
         return self.support.to_matrix(self.e)
 
     def label_matrix(self) -> Float[np.ndarray, "nodes nodes"]:
-        """NaN where unknown."""
+        """Return the labels as a matrix, NaN where unknown."""
         return self.support.to_matrix(np.where(self.known, self.a, np.nan))
 
     def weight_matrix(self) -> Float[np.ndarray, "nodes nodes"]:
-        """NaN where unknown."""
+        """Return the weights as a matrix, NaN where unknown."""
         if self.w is None:
-            raise ValueError("this graph has no weights; GraphDataset(..., weighted=True) has.")
+            raise InputError("this graph has no weights; GraphDataset(..., weighted=True) has.")
         return self.support.to_matrix(self.w)
 
 
@@ -86,21 +87,21 @@ class Stack(NamedTuple):
 
     @property
     def log_w(self) -> Float[np.ndarray, "graphs edges"] | None:
-        """Of the edges that are there; NaN elsewhere."""
+        """The logarithms of the weights of the edges; NaN elsewhere."""
         if self.w is None:
             return None
         return np.log(np.where(self.w > 0, self.w, np.nan))
 
-    def part(self, here: slice) -> Stack:
-        """Some of its graphs."""
+    def part(self, graphs: slice) -> Stack:
+        """Return the stack of some of its graphs."""
         return Stack(
-            self.places[here],
-            self.e[here],
-            self.a[here],
-            self.known[here],
+            self.places[graphs],
+            self.e[graphs],
+            self.a[graphs],
+            self.known[graphs],
             self.support,
-            {name: values[here] for name, values in self.covariates.items()},
-            None if self.w is None else self.w[here],
+            {name: values[graphs] for name, values in self.covariates.items()},
+            None if self.w is None else self.w[graphs],
         )
 
 
@@ -146,25 +147,27 @@ class GraphDataset(Sequence[GraphRecord]):
 
     def __init__(
         self,
-        e: Any,
-        a: Any = None,
-        names: Any = None,
+        e: Iterable[object],
+        a: Iterable[object] | None = None,
+        names: Iterable[object] | None = None,
         n_signals: Any = None,
-        covariates: Any = None,
+        covariates: Iterable[object] | None = None,
         *,
         weighted: bool = False,
     ):
         if is_one_graph(e):
-            raise TypeError("e holds the distances of several graphs; for one graph pass [e].")
+            problem = "holds the distances of several graphs; for one graph pass [e]."
+            raise InputTypeError(problem, argument="e")
         e = list(e)
         if not e:
-            raise ValueError("a data set needs at least one graph; e is empty.")
+            raise InputError("a data set needs at least one graph; e is empty.")
         a = _one_for_each(a, len(e), "a (labels)")
         names = _one_for_each(names, len(e), "names")
         counts = [n_signals] * len(e) if np.ndim(n_signals) == 0 else n_signals
         counts = _one_for_each(counts, len(e), "n_signals")
         if isinstance(covariates, Mapping) or hasattr(covariates, "columns"):
-            raise TypeError("covariates hold those of several graphs; for one graph pass [them].")
+            problem = "hold those of several graphs; for one graph pass [them]."
+            raise InputTypeError(problem, argument="covariates")
         covariates = _one_for_each(covariates, len(e), "covariates")
         given = zip(e, a, names, counts, covariates, strict=True)
         self._records = tuple(_record(t, weighted, *parts) for t, parts in enumerate(given))
@@ -180,7 +183,7 @@ class GraphDataset(Sequence[GraphRecord]):
         n_signals: int | None = None,
         filter: Filter = SquareRootInverse(),
     ) -> GraphDataset:
-        """Graphs from an ensemble, with the distances of smooth signals on them.
+        """Draw graphs from an ensemble, with the distances of smooth signals on them.
 
         Parameters
         ----------
@@ -212,9 +215,12 @@ class GraphDataset(Sequence[GraphRecord]):
         return len(self._records)
 
     def __getitem__(self, index: Any) -> Any:
-        """A graph by its place; a data set by a slice, or by an array of places or of booleans."""
+        """Return a graph by its place; a data set by a slice, or an array of places or booleans."""
         if np.ndim(index) == 0 and not isinstance(index, slice):
-            return self._records[operator.index(index)]
+            place, n_graphs = operator.index(index), len(self)
+            if not -n_graphs <= place < n_graphs:
+                raise InputIndexError(f"there is no graph {place}; there are 0 to {n_graphs - 1}.")
+            return self._records[place]
         if isinstance(index, slice):
             return self._of(self._records[index])
         index = np.asarray(index)
@@ -227,7 +233,7 @@ class GraphDataset(Sequence[GraphRecord]):
     @classmethod
     def _of(cls, records: Sequence[GraphRecord]) -> GraphDataset:
         if not records:
-            raise IndexError("a data set needs at least one graph; this selection has none.")
+            raise InputIndexError("a data set needs at least one graph; this selection has none.")
         new = cls.__new__(cls)
         new._records = tuple(records)
         return new
@@ -250,7 +256,7 @@ class GraphDataset(Sequence[GraphRecord]):
         return any(record.w is not None for record in self)
 
     def stacks(self) -> list[Stack]:
-        """The graphs as arrays, one `Stack` per number of nodes."""
+        """Return the graphs as arrays, one `Stack` per number of nodes."""
         sizes = np.array(self.n_nodes)
         stacks = []
         for n_nodes in np.unique(sizes):
@@ -285,7 +291,7 @@ class GraphDataset(Sequence[GraphRecord]):
 
 def _stacked(name: str, columns: list[np.ndarray]) -> np.ndarray:
     if len({column.dtype.kind == "U" for column in columns}) > 1:
-        raise ValueError(f"the covariate {name!r} is a category in one graph, numbers in another.")
+        raise InputError(f"the covariate {name!r} is a category in one graph, numbers in another.")
     return np.stack(columns)
 
 
@@ -298,7 +304,8 @@ def _stacked_weights(members: list[GraphRecord]) -> np.ndarray | None:
 def _one_for_each(parts: Any, n_graphs: int, what: str) -> list[Any]:
     parts = [None] * n_graphs if parts is None else list(parts)
     if len(parts) != n_graphs:
-        raise ValueError(f"{what} has {len(parts)} entries for {n_graphs} graphs; one for each.")
+        problem = f"has {len(parts)} entries for {n_graphs} graphs; one for each."
+        raise InputError(problem, argument=what)
     return parts
 
 
@@ -307,7 +314,7 @@ def _record(
 ) -> GraphRecord:
     try:
         if n_signals is not None and not (n_signals := check_number(n_signals, "n_signals")) >= 1:
-            raise ValueError(f"n_signals must be at least 1; got {n_signals:g}.")
+            raise InputError(f"must be at least 1; got {n_signals:g}.", argument="n_signals")
         names = getattr(e, "columns", None) if names is None else names
         vector, support = check_distances(e, names=names)
         assert isinstance(support, Complete)
@@ -318,8 +325,8 @@ def _record(
         w = check_edge_weights(a, support, names) if weighted else None
         label, known = check_labels(a if w is None else _presence(w), support, names)
         covariates = pair_covariates(covariates, names)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"graph {t}: {error}") from None
+    except InputError as error:
+        raise error.but(graph=t) from None
     vector = vector.copy()  # the caller's array stays the caller's
     for array in (vector, label, known) if w is None else (vector, label, known, w):
         array.flags.writeable = False

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import networkx as nx
 import numpy as np
 
+from ..errors import InputError, SettingError
 from .randomness import Key, generator
 
 
@@ -17,10 +18,10 @@ class Ensemble(abc.ABC):
 
     @abc.abstractmethod
     def draw(self, rng: np.random.Generator, n_nodes: int) -> nx.Graph:
-        """One graph, connected or not."""
+        """Draw one graph, connected or not."""
 
     def sample(self, key: Key | int, n_nodes: int, *, max_tries: int = 10_000) -> nx.Graph:
-        """One connected graph: draws until one is.
+        """Draw graphs until one is connected, and return it.
 
         Parameters
         ----------
@@ -36,7 +37,7 @@ class Ensemble(abc.ABC):
             Nodes 0 to N-1; with positions or blocks as node attributes where the ensemble has them.
         """
         if n_nodes < 2 or max_tries < 1:
-            raise ValueError(
+            raise InputError(
                 f"a graph needs at least 2 nodes, and a try; got n_nodes={n_nodes}, "
                 f"max_tries={max_tries}."
             )
@@ -45,7 +46,7 @@ class Ensemble(abc.ABC):
             graph = self.draw(rng, n_nodes)
             if nx.is_connected(graph):
                 return graph
-        raise ValueError(
+        raise InputError(
             f"none of {max_tries} graphs from {self} on {n_nodes} nodes was connected (acceptance "
             f"rate below {1 / max_tries:.0e}); ask for a denser ensemble or more tries."
         )
@@ -53,7 +54,7 @@ class Ensemble(abc.ABC):
 
 def _check_probability(name: str, value: float) -> None:
     if not 0 <= value <= 1:
-        raise ValueError(f"{name} is a probability, between 0 and 1; got {value}.")
+        raise SettingError(f"is a probability, between 0 and 1; got {value}.", argument=name)
 
 
 @dataclass(frozen=True)
@@ -72,11 +73,11 @@ class RandomGeometric(Ensemble):
 
     radius: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not self.radius > 0:
-            raise ValueError(f"radius must be positive; got {self.radius}.")
+            raise SettingError(f"must be positive; got {self.radius}.", argument="radius")
 
-    def draw(self, rng, n_nodes):
+    def draw(self, rng: np.random.Generator, n_nodes: int) -> nx.Graph:
         return nx.random_geometric_graph(n_nodes, self.radius, seed=rng)
 
 
@@ -93,10 +94,10 @@ class ErdosRenyi(Ensemble):
 
     p: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _check_probability("p", self.p)
 
-    def draw(self, rng, n_nodes):
+    def draw(self, rng: np.random.Generator, n_nodes: int) -> nx.Graph:
         return nx.gnp_random_graph(n_nodes, self.p, seed=rng)
 
 
@@ -115,7 +116,7 @@ class BarabasiAlbert(Ensemble):
 
     m: int
 
-    def draw(self, rng, n_nodes):
+    def draw(self, rng: np.random.Generator, n_nodes: int) -> nx.Graph:
         return nx.barabasi_albert_graph(n_nodes, self.m, seed=rng)
 
 
@@ -137,13 +138,13 @@ class StochasticBlock(Ensemble):
     p_in: float
     p_out: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _check_probability("p_in", self.p_in)
         _check_probability("p_out", self.p_out)
         if self.n_blocks < 1:
-            raise ValueError(f"n_blocks must be at least 1; got {self.n_blocks}.")
+            raise SettingError(f"must be at least 1; got {self.n_blocks}.", argument="n_blocks")
 
-    def draw(self, rng, n_nodes):
+    def draw(self, rng: np.random.Generator, n_nodes: int) -> nx.Graph:
         sizes = [len(part) for part in np.array_split(np.arange(n_nodes), self.n_blocks)]
         same = np.eye(self.n_blocks, dtype=bool)
         return nx.stochastic_block_model(sizes, np.where(same, self.p_in, self.p_out), seed=rng)
@@ -163,10 +164,10 @@ class WattsStrogatz(Ensemble):
     k: int
     p: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.k < 2 or self.k % 2:
-            raise ValueError(f"k must be even, half on each side; got {self.k}.")
+            raise SettingError(f"must be even, half on each side; got {self.k}.", argument="k")
         _check_probability("p", self.p)
 
-    def draw(self, rng, n_nodes):
+    def draw(self, rng: np.random.Generator, n_nodes: int) -> nx.Graph:
         return nx.watts_strogatz_graph(n_nodes, self.k, self.p, seed=rng)

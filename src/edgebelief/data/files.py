@@ -7,6 +7,7 @@ pair and the columns source, target and one of numbers. An npz file holds a whol
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,14 @@ import pandas as pd
 
 from ..atomic import replacing
 from ..edges import Complete
+from ..errors import InputError, Remedy, Setting, SettingError
 from ..validate import as_floats, check_names, check_symmetric, complete_support, same_nodes
 from .dataset import GraphDataset
 from .tables import any_number, is_number, numbers_of, read_table, write_table
 
 
 def read_signals(path: str | Path, *, transpose: bool = False) -> pd.DataFrame:
-    r"""Signals: a row per observation, a column per node, names in the header.
+    r"""Read signals: a row per observation, a column per node, names in the header.
 
     A first column that holds no numbers (dates, say), or whose header is empty, names the rows and
     is left out. A header of numbers other than 0, 1, 2, ... or 1, 2, 3, ... is a row like the
@@ -58,15 +60,15 @@ def read_signals(path: str | Path, *, transpose: bool = False) -> pd.DataFrame:
         names, rows = [str(i) for i in range(len(names))], [str(i) for i in range(len(body))]
     body.attrs = table.attrs
     if transpose:
-        check_names(rows, len(rows), f"{path}: node names")
+        check_names(rows, len(rows), "node names", str(path))
         values = numbers_of(body.set_axis(names, axis=1), path)
         return pd.DataFrame(values.T, index=names, columns=rows)
-    check_names(names, len(names), f"{path}: node names")
+    check_names(names, len(names), "node names", str(path))
     return pd.DataFrame(numbers_of(body.set_axis(names, axis=1), path), index=rows, columns=names)
 
 
 def read_matrix(path: str | Path) -> pd.DataFrame:
-    r"""A square matrix with node names: distances, an adjacency, probabilities.
+    r"""Read a square matrix with node names: distances, an adjacency, probabilities.
 
     Parameters
     ----------
@@ -106,19 +108,20 @@ def read_matrix(path: str | Path) -> pd.DataFrame:
         body = table.iloc[:, 1:]
         columns = [str(name) for name in body.columns]
         if len(names) != len(columns):
-            raise ValueError(
-                f"{path}: {len(names)} rows and {len(columns)} columns after the first; a matrix "
-                f"file has node names in its first column and its header, the same ones."
+            raise InputError(
+                f"{len(names)} rows and {len(columns)} columns after the first; a matrix file has "
+                f"node names in its first column and its header, the same ones.",
+                where=str(path),
             )
-    check_names(names, len(names), f"{path}: node names")
+    check_names(names, len(names), "node names", str(path))
     if sorted(columns) != sorted(names):
         odd = sorted(set(columns) ^ set(names))[:5]
-        raise ValueError(f"{path}: rows and columns are not the same nodes: {odd}.")
+        raise InputError(f"rows and columns are not the same nodes: {odd}.", where=str(path))
     values = pd.DataFrame(numbers_of(body, path), index=names, columns=columns)
     return values[names]
 
 
-def write_matrix(path: str | Path, matrix: Any, names: Any = None) -> None:
+def write_matrix(path: str | Path, matrix: Any, names: Sequence[Hashable] | None = None) -> None:
     """Write a square matrix with node names, as CSV or Parquet; `read_matrix` reads it back.
 
     Examples
@@ -139,7 +142,7 @@ def write_matrix(path: str | Path, matrix: Any, names: Any = None) -> None:
         names = matrix.columns
     values = as_floats(matrix, "matrix")
     if values.ndim != 2 or values.shape[0] != values.shape[1]:
-        raise ValueError(f"matrix must be square; got shape {values.shape}.")
+        raise InputError(f"must be square; got shape {values.shape}.", argument="matrix")
     names = check_names(range(len(values)) if names is None else names, len(values))
     frame = pd.DataFrame(values, columns=pd.Index(names))
     frame.insert(0, _unused("node", names), list(names))
@@ -147,9 +150,13 @@ def write_matrix(path: str | Path, matrix: Any, names: Any = None) -> None:
 
 
 def read_edges(
-    path: str | Path, value: str | None = None, *, names: Any = None, fill: float = np.nan
+    path: str | Path,
+    value: str | None = None,
+    *,
+    names: Iterable[str] | None = None,
+    fill: float = np.nan,
 ) -> pd.DataFrame:
-    r"""An edge list (columns source, target and a number) as a named matrix.
+    r"""Read an edge list (columns source, target and a number) as a named matrix.
 
     Parameters
     ----------
@@ -185,44 +192,53 @@ def edges_to_matrix(
     table: pd.DataFrame,
     value: str | None = None,
     *,
-    names: Any = None,
+    names: Iterable[str] | None = None,
     fill: float = np.nan,
     where: str = "the edge list",
 ) -> pd.DataFrame:
-    """As `read_edges`, of a table that is at hand; `where` is what messages call it."""
-    check_names(table.columns, table.shape[1], f"{where}: columns")
+    """Make the matrix that `read_edges` returns of a table; `where` is what messages call it."""
+    check_names(table.columns, table.shape[1], "columns", where)
     missing = {"source", "target"} - set(table.columns)
     if missing:
-        raise ValueError(f"{where}: no column {sorted(missing)}; it has {list(table.columns)}.")
+        problem = f"no column {sorted(missing)}; it has {list(table.columns)}."
+        raise InputError(problem, where=where)
     others = [name for name in table.columns if name not in ("source", "target")]
     if value is None and len(others) > 1:
-        raise ValueError(f"{where}: which of {others} is it? Say value=....")
+        raise InputError(
+            f"which of {others} is it?",
+            where=where,
+            remedy=[
+                Remedy("say {}", Setting("value", ...)),
+                "keep one of them beside source and target",
+            ],
+        )
     if value is not None and value not in others:
-        raise ValueError(f"{where}: no column {value!r}; it has {others}.")
+        raise InputError(f"no column {value!r}; it has {others}.", where=where)
     value = value or (others[0] if others else None)
     numbers = np.ones(len(table)) if value is None else numbers_of(table[[value]], where)[:, 0]
     pairs = table[["source", "target"]].astype(object)
     ends = pairs.where(pairs.notna(), "").astype(str).to_numpy()
     if (ends == "").any():
         row = int(np.argmax((ends == "").any(1)))
-        raise ValueError(f"{where}, row {row + 2}: an end of the edge has no name.")
+        raise InputError("an end of the edge has no name.", where=f"{where}, row {row + 2}")
     listed = list(dict.fromkeys(ends.ravel()))
     names = listed if names is None else list(names)
     names = list(check_names(names, len(names)))
     place = {name: i for i, name in enumerate(names)}
     unknown = [name for name in listed if name not in place]
     if unknown:
-        raise ValueError(f"{where}: {unknown[:5]} are not among the given names.")
+        raise InputError(f"{unknown[:5]} are not among the given names.", where=where)
     i, j = np.array([[place[name] for name in pair] for pair in ends], int).reshape(-1, 2).T
     if (i == j).any():
         row = int(np.argmax(i == j))
-        raise ValueError(f"{where}, row {row + 2}: {ends[row, 0]!r} is joined to itself.")
+        raise InputError(f"{ends[row, 0]!r} is joined to itself.", where=f"{where}, row {row + 2}")
     _, first = np.unique(np.minimum(i, j) * len(names) + np.maximum(i, j), return_index=True)
     if len(first) < len(ends):
         row = int(np.setdiff1d(np.arange(len(ends)), first)[0])
-        raise ValueError(
-            f"{where}, row {row + 2}: the pair {ends[row, 0]!r}, {ends[row, 1]!r} is listed twice "
-            f"(edges have no direction)."
+        raise InputError(
+            f"the pair {ends[row, 0]!r}, {ends[row, 1]!r} is listed twice (edges have no "
+            f"direction).",
+            where=f"{where}, row {row + 2}",
         )
     matrix = np.full((len(names), len(names)), float(fill))
     matrix[i, j] = matrix[j, i] = numbers
@@ -231,7 +247,12 @@ def edges_to_matrix(
 
 
 def write_edges(
-    path: str | Path, a: Any, names: Any = None, *, value: str = "weight", keep_zeros: bool = False
+    path: str | Path,
+    a: Any,
+    names: Sequence[Hashable] | None = None,
+    *,
+    value: str = "weight",
+    keep_zeros: bool = False,
 ) -> None:
     """Write the pairs of a graph (vector or matrix) with non-zero values, as CSV or Parquet.
 
@@ -251,7 +272,7 @@ def write_edges(
     "bob","cy",0.25
     """
     if value in ("source", "target"):
-        raise ValueError(f"value={value!r} is the name of another column.")
+        raise SettingError(f"{value!r} is the name of another column.", argument="value")
     if hasattr(a, "columns"):
         a = same_nodes(a, "a", names)
         names = a.columns
@@ -261,16 +282,16 @@ def write_edges(
         values = check_symmetric(values, support, "a", names, allow_nan=True)
     else:
         support = complete_support(values.size, "a")
-    names = range(support.n_nodes) if names is None else names
-    names = np.array(check_names(names, support.n_nodes))
+    texts = check_names(range(support.n_nodes) if names is None else names, support.n_nodes)
+    nodes = np.array(texts)
     rows, cols = support.endpoints
     kept = np.ones(values.size, bool) if keep_zeros else values != 0
-    columns = {"source": names[rows[kept]], "target": names[cols[kept]], value: values[kept]}
+    columns = {"source": nodes[rows[kept]], "target": nodes[cols[kept]], value: values[kept]}
     write_table(path, pd.DataFrame(columns))
 
 
 def read_covariates(path: str | Path) -> pd.DataFrame:
-    r"""What is known of pairs (columns source, target, ...) or of nodes (the first column).
+    r"""Read what is known of pairs (columns source, target, ...) or of nodes (the first column).
 
     Columns of numbers become numbers, others categories. `fit(X, A, covariates=...)` takes it.
 
@@ -286,14 +307,16 @@ def read_covariates(path: str | Path) -> pd.DataFrame:
     {'age': [30.0, 34.0], 'team': ['x', 'y']}
     """
     table = read_table(path)
-    check_names(table.columns, table.shape[1], f"{path}: columns")
+    check_names(table.columns, table.shape[1], "columns", str(path))
     of_pairs = {"source", "target"} <= set(table.columns)
     if not of_pairs:
         table = table.set_index(table.columns[0])
-    own = [name for name in table.columns if not of_pairs or name not in ("source", "target")]
-    if not own:
-        raise ValueError(f"{path}: no covariates; it has the columns {list(table.columns)} alone.")
-    for name in own:
+    ends = ("source", "target") if of_pairs else ()
+    covariates = [name for name in table.columns if name not in ends]
+    if not covariates:
+        problem = f"no covariates; it has the columns {list(table.columns)} alone."
+        raise InputError(problem, where=str(path))
+    for name in covariates:
         cells = table[name].astype(object)
         cells = cells.where(cells.notna() & (cells != ""), None)
         table[name] = cells
@@ -305,7 +328,7 @@ def read_covariates(path: str | Path) -> pd.DataFrame:
 
 
 def save_dataset(path: str | Path, data: GraphDataset) -> None:
-    """A whole data set in one npz file; `load_dataset` reads it back, exactly.
+    """Write a whole data set to one npz file; `load_dataset` reads it back, exactly.
 
     Examples
     --------
@@ -319,7 +342,7 @@ def save_dataset(path: str | Path, data: GraphDataset) -> None:
     """
     weighted = [record.w is not None for record in data]
     if any(weighted) != all(weighted):
-        raise ValueError("a data set file holds the weights of every graph, or of none.")
+        raise InputError("a data set file holds the weights of every graph, or of none.")
     labels = [np.where(r.known, r.a, np.nan) if r.w is None else r.w for r in data]
     with replacing(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(
@@ -335,13 +358,13 @@ def save_dataset(path: str | Path, data: GraphDataset) -> None:
 
 
 def _covariate_arrays(data: GraphDataset) -> dict[str, np.ndarray]:
-    """Those of all graphs in a row; their names apart, for they may be anything."""
+    """Return the covariates of all graphs in a row; their names, which may be anything, apart."""
     names = list(data[0].covariates)
     if any(set(record.covariates) != set(names) for record in data):
-        raise ValueError("a data set file holds the same covariates of every graph.")
+        raise InputError("a data set file holds the same covariates of every graph.")
     columns = [np.concatenate([record.covariates[name] for record in data]) for name in names]
-    found = {f"covariate.{k}": column for k, column in enumerate(columns)}
-    return {"covariates": np.array(names, str), **found} if names else {}
+    arrays = {f"covariate.{k}": column for k, column in enumerate(columns)}
+    return {"covariates": np.array(names, str), **arrays} if names else {}
 
 
 def load_dataset(path: str | Path) -> GraphDataset:
@@ -358,11 +381,15 @@ def load_dataset(path: str | Path) -> GraphDataset:
         try:
             with np.load(raw, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file}
-        except Exception as error:  # zipfile, zlib and numpy have a dozen of their own
-            raise ValueError(f"{path}: not an npz file, or damaged ({error}).") from None
+        except MemoryError:
+            raise
+        except Exception:  # zipfile, zlib and numpy have a dozen of their own
+            problem = "not an npz file, or damaged, or with Python objects, which are not read."
+            raise InputError(problem, where=str(path)) from None
     missing = {"n_nodes", "e", "a", "names"} - set(arrays)
     if missing:
-        raise ValueError(f"{path}: not a data set of ours, it lacks {sorted(missing)}.")
+        problem = f"not a data set of ours, it lacks {sorted(missing)}."
+        raise InputError(problem, where=str(path))
     sizes, e, a, names = (arrays[name] for name in ("n_nodes", "e", "a", "names"))
     n_signals = arrays.get("n_signals", np.full(sizes.size, np.nan))
     # In Python's integers, which do not run over.
@@ -376,12 +403,14 @@ def load_dataset(path: str | Path) -> GraphDataset:
         and {e.dtype.kind, a.dtype.kind, n_signals.dtype.kind} <= set("fiu")
     )
     if not sound:
-        raise ValueError(f"{path}: damaged; its arrays do not have the sizes it states.")
+        problem = "damaged; its arrays do not have the sizes it states."
+        raise InputError(problem, where=str(path))
     ends = np.cumsum(edges)[:-1]
     called = [str(name) for name in arrays.get("covariates", np.array([], str)).ravel()]
     columns = [arrays.get(f"covariate.{k}", np.zeros(0)) for k in range(len(called))]
     if len(set(called)) < len(called) or any(column.shape != e.shape for column in columns):
-        raise ValueError(f"{path}: damaged; its covariates do not have the sizes it states.")
+        problem = "damaged; its covariates do not have the sizes it states."
+        raise InputError(problem, where=str(path))
     each = [np.split(column, ends) for column in columns]
     return GraphDataset(
         np.split(e, ends),
@@ -394,12 +423,12 @@ def load_dataset(path: str | Path) -> GraphDataset:
 
 
 def _counted(n: int) -> list[list[str]]:
-    """The headers that are names although they are numbers."""
+    """Return the headers that are names although they are numbers."""
     return [[str(i + first) for i in range(n)] for first in (0, 1)]
 
 
-def _unused(wish: str, names: Any) -> str:
-    """`wish`, with underscores until no node is called so."""
+def _unused(wish: str, names: Sequence[str]) -> str:
+    """Return `wish`, with underscores until no node is called so."""
     while wish in names:
         wish += "_"
     return wish

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ..edges import Complete
+from ..errors import InputError
 from .dataset import GraphDataset
 from .randomness import Key, generator
 from .signals import distances
@@ -56,7 +57,7 @@ def sp500(folder: str | Path, split: tuple[Sequence[str], Sequence[str]] | None 
     def graph(tickers: Sequence[str]) -> GraphDataset:
         unknown = sorted(set(tickers) - (set(prices.columns) & set(sectors.index)))
         if unknown:
-            raise ValueError(f"no prices or no sector for {unknown[:5]} in {folder}.")
+            raise InputError(f"no prices or no sector for {unknown[:5]}.", where=str(folder))
         ordered = sorted(tickers, key=lambda ticker: (sectors[ticker], ticker))
         e = distances(returns[ordered], metric="correlation")
         return GraphDataset([e], [_same(sectors[ordered].to_numpy())], [ordered], len(returns))
@@ -133,18 +134,28 @@ def digits(
     return _image_graphs(key, images, labels, classes, per_class, n_train, n_test, offset=1.5)
 
 
-def _image_graphs(key, images, labels, classes, per_class, n_train, n_test, offset) -> Split:
-    """Graphs of `per_class` images of each class; no image is used twice."""
+def _image_graphs(
+    key: Key | int,
+    images: np.ndarray,
+    labels: np.ndarray,
+    classes: Sequence[int],
+    per_class: int,
+    n_train: int,
+    n_test: int,
+    offset: float,
+) -> Split:
+    """Make graphs of `per_class` images of each class; no image is used twice."""
     if n_train < 1 or n_test < 1:
-        raise ValueError(f"n_train and n_test must be at least 1; got {n_train} and {n_test}.")
+        raise InputError(f"n_train and n_test must be at least 1; got {n_train} and {n_test}.")
     rng, n_graphs = generator(key), n_train + n_test
     chosen = []
     for digit in classes:
         available, needed = np.flatnonzero(labels == digit), n_graphs * per_class
         if len(available) < needed:
-            raise ValueError(
+            raise InputError(
                 f"{n_graphs} graphs of {per_class} images of digit {digit} need {needed} different "
-                f"images; there are {len(available)}. Ask for fewer or smaller graphs."
+                f"images; there are {len(available)}",
+                remedy="Ask for fewer or smaller graphs",
             )
         chosen.append(rng.choice(available, needed, replace=False).reshape(n_graphs, per_class))
     e, a, names = [], [], []
@@ -160,7 +171,7 @@ def _image_graphs(key, images, labels, classes, per_class, n_train, n_test, offs
 
 
 def _same(group: np.ndarray) -> np.ndarray:
-    """Labels: 1 where two nodes are of one group."""
+    """Return labels, 1 where two nodes are of one group."""
     rows, cols = Complete(len(group)).endpoints
     return (group[rows] == group[cols]).astype(float)
 

@@ -8,6 +8,7 @@ similar values. The paper's filter is h(l) = 1/sqrt(l), with 0 at l = 0.
 from __future__ import annotations
 
 import abc
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -19,7 +20,8 @@ from scipy.linalg import eigh
 from scipy.spatial.distance import pdist
 
 from ..edges import Complete
-from ..validate import as_floats, check_signals, check_symmetric
+from ..errors import InputError, Remedy, Setting, SettingError
+from ..validate import as_floats, check_signals, check_symmetric, node_name
 from .randomness import Key, generator
 
 # Eigenvalues lie in [0, 1]; up to this they are the rounding of a zero.
@@ -32,14 +34,14 @@ class Filter(abc.ABC):
 
     @abc.abstractmethod
     def response(self, frequency: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """H at eigenvalues of the normalised Laplacian."""
+        """Return h at eigenvalues of the normalised Laplacian."""
 
 
 @dataclass(frozen=True)
 class SquareRootInverse(Filter):
     """h(l) = l^(-1/2), and 0 at l = 0: x = (L+)^(1/2) x0, the paper's. The covariance is L+."""
 
-    def response(self, frequency):
+    def response(self, frequency: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         live = frequency > ZERO
         return np.where(live, 1 / np.sqrt(np.where(live, frequency, 1.0)), 0.0)
 
@@ -50,7 +52,7 @@ class Heat(Filter):
 
     t: float = 10.0
 
-    def response(self, frequency):
+    def response(self, frequency: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         return np.exp(-self.t * frequency)
 
 
@@ -60,7 +62,7 @@ class Tikhonov(Filter):
 
     weight: float = 10.0
 
-    def response(self, frequency):
+    def response(self, frequency: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         return 1 / (1 + self.weight * frequency)
 
 
@@ -78,17 +80,20 @@ def adjacency_of(graph: Any) -> Float[np.ndarray, "nodes nodes"]:
     """
     if isinstance(graph, nx.Graph):
         if graph.is_directed():
-            raise ValueError("the graph must be undirected; see networkx.Graph.to_undirected.")
+            raise InputError("the graph must be undirected; see networkx.Graph.to_undirected.")
         graph = nx.to_numpy_array(graph)
     matrix = as_floats(graph.toarray() if hasattr(graph, "toarray") else graph, "the adjacency")
     if matrix.ndim != 2 or len(matrix) < 2:
-        raise ValueError(f"the adjacency must be a square matrix; got shape {matrix.shape}.")
+        problem = f"must be a square matrix; got shape {matrix.shape}."
+        raise InputError(problem, argument="the adjacency")
     support = Complete(len(matrix))
     matrix = support.to_matrix(check_symmetric(matrix, support, "the adjacency"))
     if (matrix < 0).any():
         i, j = np.argwhere(matrix < 0)[0]
-        raise ValueError(
-            f"the adjacency[{i}, {j}] is {matrix[i, j]:g}; smoothness needs weights >= 0."
+        raise InputError(
+            f"is {matrix[i, j]:g}; smoothness needs weights >= 0.",
+            argument="the adjacency",
+            where=(int(i), int(j)),
         )
     return matrix
 
@@ -120,7 +125,7 @@ def smooth_signals(
     (100, 10)
     """
     if n_signals < 1:
-        raise ValueError(f"n_signals must be at least 1; got {n_signals}.")
+        raise SettingError(f"must be at least 1; got {n_signals}.", argument="n_signals")
     operator = _filter_matrix(graph, filter)
     white = generator(key).standard_normal((n_signals, len(operator)))
     return white @ operator
@@ -130,7 +135,7 @@ Transform = Literal["log", "diff", "log-returns", "standardize"]
 
 
 def transformed(x: Any, transform: Transform) -> Any:
-    """Signals made fit to be compared: prices to returns, levels to changes.
+    """Make signals fit to be compared: prices to returns, levels to changes.
 
     Parameters
     ----------
@@ -152,21 +157,27 @@ def transformed(x: Any, transform: Transform) -> Any:
     array([[ 0.693, -0.693]])
     """
     if transform not in get_args(Transform):
-        raise ValueError(f"transform must be one of {get_args(Transform)}; got {transform!r}.")
+        problem = f"must be one of {get_args(Transform)}; got {transform!r}."
+        raise SettingError(problem, argument="transform")
     names = getattr(x, "columns", None)
     values = check_signals(x, names, allow_nan=True)
     if transform in ("log", "log-returns"):
         if (values <= 0).any():
             p, i = np.argwhere(values <= 0)[0]
-            name = int(i) if names is None else names[i]
-            raise ValueError(
-                f"signals[{p}, {name!r}] is {values[p, i]:g}, which has no logarithm. Correct it, "
-                f"make it a gap (NaN), or use another transform than {transform!r}."
+            raise InputError(
+                f"is {values[p, i]:g}, which has no logarithm",
+                argument="signals",
+                where=(int(p), node_name(i, names)),
+                remedy=[
+                    "Correct it",
+                    "make it a gap (NaN)",
+                    f"use another transform than {transform!r}",
+                ],
             )
         values = np.log(values)
     if transform in ("diff", "log-returns"):
         if len(values) < 2:
-            raise ValueError(f"changes need at least two rows of signals; there is {len(values)}.")
+            raise InputError(f"changes need at least two rows of signals; there is {len(values)}.")
         values = np.diff(values, axis=0)
     if transform == "standardize":
         there = ~np.isnan(values)
@@ -175,9 +186,9 @@ def transformed(x: Any, transform: Transform) -> Any:
         spread = np.sqrt((np.where(there, centred, 0) ** 2).sum(0) / counts)
         flat = spread <= 1e-12 * np.where(there, np.abs(values), 0).max(0)
         if flat.any():
-            i = int(np.argmax(flat))
-            name = i if names is None else names[i]
-            raise ValueError(f"node {name!r} is constant: it cannot be standardized. Leave it out.")
+            name = node_name(np.argmax(flat), names)
+            problem = f"node {name!r} is constant: it cannot be standardized"
+            raise InputError(problem, remedy="Leave it out")
         values = centred / spread
     if names is None:
         return values
@@ -186,12 +197,13 @@ def transformed(x: Any, transform: Transform) -> Any:
 
 Metric = Literal["sqeuclidean", "log-euclidean", "correlation"]
 Missing = Literal["error", "pairwise"]
+SQUARED = Remedy("use {}", Setting("metric", "sqeuclidean"))
 
 
 def distances(
     x: Any, metric: Metric = "sqeuclidean", missing: Missing = "error"
 ) -> Float[np.ndarray, " edges"]:
-    """Distances between nodes from their signals, averaged over signals so that P does not matter.
+    """Return distances between nodes, averaged over signals so that P does not matter.
 
     Parameters
     ----------
@@ -216,9 +228,11 @@ def distances(
     array([1., 5., 2.])
     """
     if metric not in get_args(Metric):
-        raise ValueError(f"metric must be one of {get_args(Metric)}; got {metric!r}.")
+        problem = f"must be one of {get_args(Metric)}; got {metric!r}."
+        raise SettingError(problem, argument="metric")
     if missing not in get_args(Missing):
-        raise ValueError(f"missing must be one of {get_args(Missing)}; got {missing!r}.")
+        problem = f"must be one of {get_args(Missing)}; got {missing!r}."
+        raise SettingError(problem, argument="missing")
     names = getattr(x, "columns", None)
     x = check_signals(x, names, allow_nan=missing == "pairwise")
     gaps = bool(np.isnan(x).any())
@@ -232,10 +246,10 @@ def distances(
         return e
     if (e == 0).any():
         i, j = (int(end[np.argmin(e)]) for end in Complete(x.shape[1]).endpoints)
-        pair = (i, j) if names is None else (names[i], names[j])
-        raise ValueError(
-            f"nodes {pair[0]!r} and {pair[1]!r} have identical signals: their log distance is "
-            f"-inf. Merge them, or use the metric 'sqeuclidean'."
+        first, second = node_name(i, names), node_name(j, names)
+        raise InputError(
+            f"nodes {first!r} and {second!r} have identical signals: their log distance is -inf",
+            remedy=["Merge them", SQUARED],
         )
     return np.log10(e) / 2
 
@@ -246,28 +260,33 @@ def _mean_squares(x: Float[np.ndarray, "signals nodes"]) -> Float[np.ndarray, " 
     return np.concatenate(rows)
 
 
-def _check_overlap(x: Float[np.ndarray, "signals nodes"], names: Any, at_least: int) -> None:
+def _check_overlap(
+    x: Float[np.ndarray, "signals nodes"], names: Sequence[Hashable] | None, at_least: int
+) -> None:
     there = (~np.isnan(x)).astype(float)
     common = there.T @ there
     short = common < at_least
     if short.any():
-        own = np.flatnonzero(np.diagonal(short))  # a node that is hardly there itself comes first
-        i, j = (own[0], own[0]) if own.size else np.argwhere(short)[0]
-        first, second = (int(k) if names is None else names[k] for k in (i, j))
+        alone = np.flatnonzero(np.diagonal(short))  # a node that is hardly there comes first
+        i, j = (alone[0], alone[0]) if alone.size else np.argwhere(short)[0]
+        first, second = node_name(i, names), node_name(j, names)
         both = f"node {first!r}" if i == j else f"the pair {first!r}, {second!r}"
-        raise ValueError(
-            f"{both} appears in {int(common[i, j])} signals, and {at_least} are needed. Leave a "
-            f"node out, or fill the gaps."
+        raise InputError(
+            f"{both} appears in {int(common[i, j])} signals, and {at_least} are needed",
+            remedy=["Leave a node out", "fill the gaps"],
         )
 
 
-def _correlation_distances(x: Float[np.ndarray, "signals nodes"], names: Any) -> np.ndarray:
+def _correlation_distances(
+    x: Float[np.ndarray, "signals nodes"], names: Sequence[Hashable] | None
+) -> Float[np.ndarray, " edges"]:
     flat = np.nanmax(x, 0) - np.nanmin(x, 0) <= 1e-12 * np.nanmax(np.abs(x), 0)
     if len(x) < 2 or flat.any():
-        i = int(np.argmax(flat))
-        raise ValueError(
-            f"node {i if names is None else names[i]!r} is constant over the {len(x)} signals: its "
-            f"correlations are not defined. Leave it out, or use the metric 'sqeuclidean'."
+        name = node_name(np.argmax(flat), names)
+        raise InputError(
+            f"node {name!r} is constant over the {len(x)} signals: its correlations are not "
+            f"defined",
+            remedy=["Leave it out", SQUARED],
         )
     matrix = pd.DataFrame(x).corr().to_numpy() if np.isnan(x).any() else np.corrcoef(x.T)
     correlation = Complete(x.shape[1]).to_vector(matrix)
@@ -275,10 +294,11 @@ def _correlation_distances(x: Float[np.ndarray, "signals nodes"], names: Any) ->
         i, j = (
             int(end[np.argmax(np.isnan(correlation))]) for end in Complete(len(matrix)).endpoints
         )
-        first, second = (int(k) if names is None else names[k] for k in (i, j))
-        raise ValueError(
+        first, second = node_name(i, names), node_name(j, names)
+        raise InputError(
             f"where nodes {first!r} and {second!r} both have signals, one of them is constant: "
-            f"their correlation is not defined. Leave one out, or fill the gaps."
+            f"their correlation is not defined",
+            remedy=["Leave one out", "fill the gaps"],
         )
     return 1 - np.minimum(np.abs(correlation), 1.0)  # above 1 is rounding
 
@@ -286,7 +306,7 @@ def _correlation_distances(x: Float[np.ndarray, "signals nodes"], names: Any) ->
 def expected_distances(
     graph: Any, filter: Filter = SquareRootInverse()
 ) -> Float[np.ndarray, " edges"]:
-    """What `distances` of `smooth_signals` tends to: C_ii + C_jj - 2 C_ij, with C = h(L)^2.
+    """Return what `distances` of `smooth_signals` tends to: C_ii + C_jj - 2 C_ij, C = h(L)^2.
 
     For the paper's filter C is the pseudo-inverse of the Laplacian, and these are resistances.
 
@@ -300,22 +320,24 @@ def expected_distances(
     """
     operator = _filter_matrix(graph, filter)
     covariance = operator @ operator
-    own = np.diagonal(covariance)
-    return Complete(len(own)).to_vector(own[:, None] + own[None, :] - 2 * covariance)
+    variances = np.diagonal(covariance)
+    e = variances[:, None] + variances[None, :] - 2 * covariance
+    return Complete(len(variances)).to_vector(e)
 
 
 def _filter_matrix(graph: Any, filter: Filter) -> Float[np.ndarray, "nodes nodes"]:
-    """h(L), with L the combinatorial Laplacian over its largest eigenvalue."""
+    """Return h(L), with L the combinatorial Laplacian over its largest eigenvalue."""
     weights = adjacency_of(graph)
     frequency, modes = eigh(np.diag(weights.sum(1)) - weights)
     if not frequency[-1] > 0:
-        raise ValueError("the graph has no edges: there is nothing for a signal to be smooth on.")
+        raise InputError("the graph has no edges: there is nothing for a signal to be smooth on.")
     frequency = np.maximum(frequency / frequency[-1], 0.0)
     response = filter.response(frequency)
     parts = int((frequency <= ZERO).sum())
     if parts > 1 and response[0] == 0:
-        raise ValueError(
+        raise InputError(
             f"the graph has {parts} components, and {filter} says nothing of how far apart they "
-            f"are; use a connected graph, or the filter Heat or Tikhonov."
+            f"are",
+            remedy=["use a connected graph", "the filter Heat or Tikhonov"],
         )
     return (modes * response) @ modes.T

@@ -18,10 +18,17 @@ import numpy as np
 import pandas as pd
 
 from ..atomic import replacing
+from ..errors import InputError
+
+DECIMAL_COMMAS = "Decimal commas? Separate with semicolons"
+
+
+class EmptyTable(InputError):
+    """A file without a table in it."""
 
 
 def read_table(path: str | Path) -> pd.DataFrame:
-    """A CSV (comma, semicolon or tab separated) or Parquet file as a frame of text columns.
+    """Read a CSV (comma, semicolon or tab separated) or Parquet file as a frame of text columns.
 
     Nothing is guessed: "NA", "01" and "1e3" stay what they are until a number is asked for. In
     semicolon files, 0,5 is a number.
@@ -41,15 +48,16 @@ def read_table(path: str | Path) -> pd.DataFrame:
         try:
             table = pd.read_parquet(path)
         except (OSError, ValueError) as error:  # pyarrow's ArrowInvalid is a ValueError
-            raise ValueError(f"{path}: cannot be read as Parquet ({error}).") from None
+            raise InputError(f"cannot be read as Parquet ({error}).", where=str(path)) from None
         named = table.index.name is not None or not isinstance(table.index, pd.RangeIndex)
         table = table.reset_index() if named else table
     elif suffix in (".csv", ".tsv", ".txt"):
         table = _read_text(path)
     else:
-        raise ValueError(f"{path}: a table is .csv, .tsv, .txt or .parquet, not {path.suffix!r}.")
+        problem = f"a table is .csv, .tsv, .txt or .parquet, not {path.suffix!r}."
+        raise InputError(problem, where=str(path))
     if table.empty:
-        raise ValueError(f"{path}: the table is empty; it needs rows below its header.")
+        raise EmptyTable("the table is empty; it needs rows below its header.", where=str(path))
     return table
 
 
@@ -60,26 +68,30 @@ def _read_text(path: Path) -> pd.DataFrame:
         utf16 = mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
         text = path.read_text(encoding="utf-16" if utf16 else "utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{path}: not UTF-8 ({error.reason} at byte {error.start}). If it is a table, save it "
-            f"as UTF-8."
+        raise InputError(
+            f"not UTF-8 ({error.reason} at byte {error.start})",
+            where=str(path),
+            remedy="If it is a table, save it as UTF-8",
         ) from None
     if not text.strip():
-        raise ValueError(f"{path}: the file is empty; a table has a header, and rows below it.")
+        problem = "the file is empty; a table has a header, and rows below it."
+        raise EmptyTable(problem, where=str(path))
     header_line = re.sub(r'"[^"]*"', "", text.lstrip().split("\n", 1)[0])  # names may hold any
     separator = max(",;\t", key=header_line.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
     try:
         rows = [[_unguarded(cell.strip()) for cell in row] for row in reader if row]
     except csv.Error as error:  # a cell of over 131,072 characters: a quote that is never closed
-        raise ValueError(f"{path}, line {reader.line_num}: {error}. A quote too many?") from None
+        where = f"{path}, line {reader.line_num}"
+        raise InputError(f"{error}. A quote too many?", where=where) from None
     widths = {len(row) for row in rows}
     if len(widths) > 1:
         odd = next(i for i, row in enumerate(rows) if len(row) != len(rows[0]))
-        raise ValueError(
-            f"{path}: line {odd + 1} (blank ones not counted) has {len(rows[odd])} fields, the "
-            f"first has {len(rows[0])}; all lines must have as many."
-            f"{' Decimal commas? Separate with semicolons.' if separator == ',' else ''}"
+        raise InputError(
+            f"line {odd + 1} (blank ones not counted) has {len(rows[odd])} fields, the first has "
+            f"{len(rows[0])}; all lines must have as many.",
+            where=str(path),
+            remedy=DECIMAL_COMMAS if separator == "," else (),
         )
     table = pd.DataFrame(rows[1:], columns=pd.Index(rows[0]), dtype=str)
     if separator == ";":  # where decimals may be written with a comma
@@ -88,7 +100,7 @@ def _read_text(path: Path) -> pd.DataFrame:
 
 
 def write_table(path: str | Path, frame: pd.DataFrame) -> None:
-    """Any frame, without its index, as CSV or Parquet.
+    """Write any frame, without its index, as CSV or Parquet.
 
     Examples
     --------
@@ -106,7 +118,8 @@ def write_table(path: str | Path, frame: pd.DataFrame) -> None:
     """
     suffix = Path(path).suffix.lower()
     if suffix not in (".csv", ".parquet"):
-        raise ValueError(f"{path}: can be written as .csv or .parquet, not {suffix!r}.")
+        problem = f"can be written as .csv or .parquet, not {suffix!r}."
+        raise InputError(problem, where=str(path))
     with replacing(path) as temporary:
         if suffix == ".parquet":
             frame.to_parquet(temporary, index=False)
@@ -131,12 +144,12 @@ def _unguarded(text: str) -> str:
 
 
 def any_number(cells: pd.Series) -> bool:
-    """Whether a cell is one."""
+    """Whether any of the cells is a number."""
     return pd.api.types.is_numeric_dtype(cells) or any(is_number(cell) for cell in cells.dropna())
 
 
 def is_number(text: Any) -> bool:
-    """Also with a decimal comma: whether those may be is for `numbers_of` to say."""
+    """Whether a cell is a number, be it with a decimal comma, which `numbers_of` may refuse."""
     try:
         float(text.replace(",", ".") if isinstance(text, str) else text)
     except (TypeError, ValueError):
@@ -145,7 +158,7 @@ def is_number(text: Any) -> bool:
 
 
 def numbers_of(frame: pd.DataFrame, path: str | Path) -> np.ndarray:
-    """The frame's values, or an error with row and column of the first that is no number.
+    """Return the frame's values, or refuse the first that is no number, by row and column.
 
     An empty cell, NA or NaN is a gap.
     """
@@ -160,12 +173,11 @@ def numbers_of(frame: pd.DataFrame, path: str | Path) -> np.ndarray:
         bad = np.isnan(numbers) & ~gaps & cells.notna().to_numpy()
         if bad.any():
             row = int(np.argmax(bad))
-            found = frame.iloc[row, k]
-            hint = "Correct it, or leave the cell empty."
-            if "," in str(found):
-                hint = "Decimal commas? Separate with semicolons."
-            raise ValueError(
-                f"{path}, row {row + 2}, column {name!r}: {found!r}, no number. {hint}"
+            cell, remedy = frame.iloc[row, k], ["Correct it", "leave the cell empty"]
+            raise InputError(
+                f"{cell!r}, no number",
+                where=f"{path}, row {row + 2}, column {name!r}",
+                remedy=DECIMAL_COMMAS if "," in str(cell) else remedy,
             )
         columns.append(numbers)
     return np.column_stack(columns)

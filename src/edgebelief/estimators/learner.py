@@ -40,6 +40,7 @@ from ..data.coerce import Graphs, graphs_from, warn_if_alike
 from ..data.dataset import GraphDataset
 from ..data.ensembles import Ensemble
 from ..data.signals import Filter, SquareRootInverse, Transform
+from ..errors import InputError, Remedy, Setting, SettingError
 from ..infer import EdgeModel, Engine, Prior, default_engine
 from ..infer.prepare import prepare
 from ..networks import Network
@@ -193,13 +194,13 @@ class GraphLearner(BaseEstimator):
         engine, likelihood = engine_of(self.inference), likelihood_of(self.weighted)
         graphs = self._graphs(X, A, covariates)
         if covariates is not None and all(r.covariates == () for r in readouts.values()):
-            raise ValueError(
-                f"covariates are terms of an additive readout; this learner's is {self.readout!r}. "
-                f"Use readout='additive'."
+            raise InputError(
+                f"covariates are terms of an additive readout; this learner's is {self.readout!r}",
+                remedy=Remedy("Use {}", Setting("readout", "additive")),
             )
         warn_if_alike(graphs.data)
         if graphs.data.n_labels == 0:
-            raise ValueError(
+            raise InputError(
                 "no label is known: fit needs A, the known edges of some of the graphs (0, 1, NaN "
                 "for unknown). Without any, see GraphLearner.simulated, or SmoothGraph."
             )
@@ -415,7 +416,7 @@ class GraphLearner(BaseEstimator):
     def sample_graphs(self, X: Any, n: int = 100, *, covariates: Any = None) -> Any:
         """`n` graphs from the posterior predictive of each: (n, N, N) of 0 and 1, or a list."""
         if not n >= 1:
-            raise ValueError(f"n must be at least 1, the graphs drawn; got {n!r}.")
+            raise SettingError(f"must be at least 1, the graphs drawn; got {n!r}.", argument="n")
         graphs = self._given(X, covariates=covariates)
         drawn = sample_graphs(self.seed_, self.posterior_, self._as_fitted(graphs.data), n)
         full = [

@@ -10,6 +10,7 @@ import numpy as np
 from ..belief import elicit_prior
 from ..data.coerce import rescaled
 from ..data.dataset import GraphDataset
+from ..errors import InputError, Remedy, Setting, SettingError, SettingTypeError
 from ..infer import (
     MAP,
     NUTS,
@@ -60,16 +61,15 @@ def network_of(network: Any, depth: Any) -> Network:
     if isinstance(network, Network):
         return network
     if not (isinstance(network, str) and network in NETWORKS):
-        raise ValueError(
-            f"network must be one of {sorted(NETWORKS)}, or a Network; got {network!r}."
-        )
+        problem = f"must be one of {sorted(NETWORKS)}, or a Network; got {network!r}."
+        raise SettingError(problem, argument="network")
     return NETWORKS[network](int(depth) if isinstance(depth, np.integer) else depth)
 
 
 def readouts_of(readout: Any, network: Network, size_aware: Any = False) -> dict[str, Readout]:
     """The readout that is meant, by name; all that "auto" chooses from."""
     if not isinstance(size_aware, bool | np.bool_):
-        raise TypeError(f"size_aware must be True or False; got {size_aware!r}.")
+        raise SettingTypeError(f"must be True or False; got {size_aware!r}.", argument="size_aware")
     if size_aware:
         return {"sized": _sized(readout, network)}
     if isinstance(readout, Readout):
@@ -79,22 +79,24 @@ def readouts_of(readout: Any, network: Network, size_aware: Any = False) -> dict
     if isinstance(readout, str) and readout == "auto":
         return {name: make(network) for name, make in READOUTS.items()}
     if not (isinstance(readout, str) and readout in READOUTS):
-        raise ValueError(
-            f"readout must be auto, one of {sorted(READOUTS)}, or a Readout; got {readout!r}."
-        )
+        problem = f"must be auto, one of {sorted(READOUTS)}, or a Readout; got {readout!r}."
+        raise SettingError(problem, argument="readout")
     return {readout: READOUTS[readout](network)}
 
 
 def _sized(readout: Any, network: Network) -> Readout:
     if not (isinstance(readout, str) and readout == "affine"):
-        raise ValueError(
-            f"size_aware has a readout of its own, with the parameters of 'affine'; got readout="
-            f"{readout!r}. Leave one of them out."
+        raise SettingError(
+            f"has a readout of its own, with the parameters of 'affine'; the readout is "
+            f"{readout!r}",
+            argument="size_aware",
+            remedy="Leave one of them out",
         )
     if network.kind != "dpg":
-        raise ValueError(
-            f"size_aware is for DPG, of whose weights it is known how they fall with size; the "
-            f"network is a {type(network).__name__}."
+        raise SettingError(
+            f"is for DPG, of whose weights it is known how they fall with size; the network is a "
+            f"{type(network).__name__}.",
+            argument="size_aware",
         )
     return Sized()
 
@@ -102,27 +104,32 @@ def _sized(readout: Any, network: Network) -> Readout:
 def check_size_aware(scale: Any, prior: Any, weighted: Any) -> None:
     """Refuse what a size-aware learner does not go with."""
     if not (scale is None or (isinstance(scale, str) and scale == "median")):
-        raise ValueError(
-            f"size_aware takes distances over each graph's median; got scale={scale!r}. Leave "
-            f"scale out."
+        raise SettingError(
+            f"takes distances over each graph's median; the scale is {scale!r}",
+            argument="size_aware",
+            remedy=Remedy("Leave {} out", Setting("scale")),
         )
     if weighted:
-        raise ValueError(
-            "size_aware is for edges without weights: how weights change with size is another "
-            "question. Leave weighted out."
+        raise SettingError(
+            "is for edges without weights: how weights change with size is another question",
+            argument="size_aware",
+            remedy=Remedy("Leave {} out", Setting("weighted")),
         )
     if isinstance(prior, Mapping):
-        raise ValueError(
-            "size_aware takes a named prior or a Prior; beliefs about graphs are turned into one "
-            "for graphs of one size."
+        raise SettingError(
+            "takes a named prior or a Prior; beliefs about graphs are turned into one for graphs "
+            "of one size.",
+            argument="size_aware",
         )
 
 
 def _check_goes_with(readout: str, network: Network) -> None:
     if readout != "affine" and network.kind != "dpg":
-        raise ValueError(
-            f"readout {readout!r} is for DPG, whose weights it scales; the network is a "
-            f"{type(network).__name__}. Use readout='affine', the paper's."
+        raise SettingError(
+            f"{readout!r} is for DPG, whose weights it scales; the network is a "
+            f"{type(network).__name__}",
+            argument="readout",
+            remedy=Remedy("Use {}, the paper's", Setting("readout", "affine")),
         )
 
 
@@ -133,16 +140,15 @@ def engine_of(inference: Any) -> Engine | None:
     if isinstance(inference, str) and inference == "auto":
         return None
     if not (isinstance(inference, str) and inference in ENGINES):
-        raise ValueError(
-            f"inference must be auto, one of {sorted(ENGINES)}, or an engine; got {inference!r}."
-        )
+        problem = f"must be auto, one of {sorted(ENGINES)}, or an engine; got {inference!r}."
+        raise SettingError(problem, argument="inference")
     return ENGINES[inference]()
 
 
 def likelihood_of(weighted: Any) -> Likelihood:
     """Of edges with weights, or without."""
     if not isinstance(weighted, bool | np.bool_):
-        raise TypeError(f"weighted must be True or False; got {weighted!r}.")
+        raise SettingTypeError(f"must be True or False; got {weighted!r}.", argument="weighted")
     return WeightedEdges() if weighted else BernoulliEdges()
 
 
@@ -154,17 +160,18 @@ def prior_of(prior: Any, data: GraphDataset, network: Network) -> Prior:
         return Prior.named(prior, network.kind)
     if isinstance(prior, Mapping):
         if network.kind == "pds":
-            raise ValueError(
-                "prior from beliefs about graphs is one of theta, which PDS has none of; give it a "
-                "Prior of alpha, beta and b, or use DPG."
+            raise SettingError(
+                "from beliefs about graphs is one of theta, which PDS has none of; give it a Prior "
+                "of alpha, beta and b, or use DPG.",
+                argument="prior",
             )
         found = elicit_prior(data, **prior)
         if network.kind == "dpg":
             return found
         return Prior.named("altered", network.kind).replace(theta=found["theta"])
-    raise TypeError(
-        f"prior must be a name, a Prior, or beliefs such as {{'density': (0.05, 0.5)}}; got "
-        f"{prior!r}."
+    raise SettingTypeError(
+        f"must be a name, a Prior, or beliefs such as {{'density': (0.05, 0.5)}}; got {prior!r}.",
+        argument="prior",
     )
 
 
@@ -180,10 +187,11 @@ def scale_of(
         named = prior if isinstance(prior, str | Prior) else "altered"
         return float(best_rescaling(EdgeModel(network, prior=named), _checked_size(data))[0])
     if isinstance(scale, str):
-        raise ValueError(f"scale must be None, auto, median, relative or a number; got {scale!r}.")
+        problem = f"must be None, auto, median, relative or a number; got {scale!r}."
+        raise SettingError(problem, argument="scale")
     factor = check_number(scale, "scale")
     if not (np.isfinite(factor) and factor > 0):
-        raise ValueError(f"scale must be positive and finite; got {factor:g}.")
+        raise SettingError(f"must be positive and finite; got {factor:g}.", argument="scale")
     return factor
 
 
@@ -193,9 +201,10 @@ def scaled_by(scale: Any, data: GraphDataset) -> GraphDataset:
         medians = [float(np.median(record.e)) for record in data]
         if min(medians) <= TINY:
             t = int(np.argmin(medians))
-            raise ValueError(
-                f"graph {t}: the median distance is {medians[t]:g}, and cannot be divided by. "
-                f"Relative distances (scale={scale!r}) are for positive ones."
+            raise InputError(
+                f"the median distance is {medians[t]:g}, and cannot be divided by. The scale "
+                f"{scale!r} is for positive distances.",
+                graph=t,
             )
         sizes = [size_of(n) if scale == "relative" else 1.0 for n in data.n_nodes]
         factors = [1 / (m * s) for m, s in zip(medians, sizes, strict=True)]
@@ -206,8 +215,10 @@ def scaled_by(scale: Any, data: GraphDataset) -> GraphDataset:
 def _checked_size(data: GraphDataset) -> GraphDataset:
     for t, record in enumerate(data):
         if not np.abs(record.e).max() < HUGE:
-            raise ValueError(
-                f"graph {t}: its distances, scaled, reach {np.abs(record.e).max():g}, and networks "
-                f"count in single precision. Rescale them: scale='median', or a small number."
+            raise InputError(
+                f"its distances, scaled, reach {np.abs(record.e).max():g}, and networks count in "
+                f"single precision",
+                graph=t,
+                remedy=Remedy("Rescale them: {}, or a small number", Setting("scale", "median")),
             )
     return data

@@ -18,6 +18,7 @@ from ..data.ensembles import (
 )
 from ..data.randomness import Key, split
 from ..data.signals import Filter, adjacency_of, distances, expected_distances, smooth_signals
+from ..errors import Remedy, Setting, SettingError, SettingTypeError
 from ..validate import check_number
 
 ENSEMBLES = ("geometric", "erdos-renyi", "barabasi-albert", "watts-strogatz")
@@ -44,29 +45,33 @@ class Simulation:
         density: float | None,
         n_graphs: int,
         filter: Filter,
-        metric: Any,
+        metric: object,
     ) -> Simulation:
-        """From what a user says."""
+        """Make a simulation of what a user says."""
         if metric not in METRICS:
-            raise ValueError(f"graphs are simulated with a metric of {METRICS}; got {metric!r}.")
+            problem = f"graphs are simulated with a metric of {METRICS}; got {metric!r}."
+            raise SettingError(problem)
         if n_signals is None and metric != "sqeuclidean":
-            raise ValueError(f"metric {metric!r} needs n_signals, as many as you have.")
+            raise SettingError(
+                f"{metric!r} needs n_signals, as many as you have.", argument="metric"
+            )
         n_nodes = _whole(n_nodes, "n_nodes", least=2)
         n_graphs = _whole(n_graphs, "n_graphs", least=1)
         n_signals = None if n_signals is None else _whole(n_signals, "n_signals", least=1)
         if isinstance(ensemble, str):
             ensemble = ensemble_of(ensemble, n_nodes, density)
         elif density is not None:
-            raise ValueError("density goes with the name of an ensemble; this one has its own.")
+            problem = "goes with the name of an ensemble; this one has its own."
+            raise SettingError(problem, argument="density")
         if not isinstance(ensemble, Ensemble) or not isinstance(filter, Filter):
-            raise TypeError(
+            raise SettingTypeError(
                 f"ensemble and filter are objects of edgebelief.data, such as RandomGeometric(0.3) "
                 f"and Heat(10); got {ensemble!r} and {filter!r}."
             )
         return cls(ensemble, n_nodes, n_signals, n_graphs, filter, metric)
 
     def sample(self, key: Key | int) -> GraphDataset:
-        """The graphs, with the distances of smooth signals on them, and their edges for labels."""
+        """Draw the graphs, with the distances of smooth signals on them, and edges for labels."""
         e, a = [], []
         for graph_key, signal_key in (split(k, 2) for k in split(key, self.n_graphs)):
             graph = self.ensemble.sample(graph_key, self.n_nodes)
@@ -90,26 +95,31 @@ class Simulation:
 def _whole(value: Any, name: str, least: int) -> int:
     number = check_number(value, name)
     if not (number.is_integer() and number >= least):
-        raise ValueError(f"{name} must be a whole number, at least {least}; got {value!r}.")
+        problem = f"must be a whole number, at least {least}; got {value!r}."
+        raise SettingError(problem, argument=name)
     return int(number)
 
 
 def ensemble_of(name: str, n_nodes: int, density: float | None) -> Ensemble:
-    """The ensemble of that name whose graphs have about that share of the pairs joined."""
+    """Return the ensemble of a name whose graphs have about that share of the pairs joined."""
     if name not in ENSEMBLES:
-        raise ValueError(f"no ensemble is called {name!r}; there are {ENSEMBLES}, or pass one.")
+        raise SettingError(f"no ensemble is called {name!r}; there are {ENSEMBLES}, or pass one.")
     if density is None:
-        raise ValueError(f"with ensemble={name!r} say how dense: density=0.2, say.")
+        raise SettingError(
+            f"the ensemble {name!r} can be of any density",
+            remedy=Remedy("say how dense: {}, say", Setting("density", 0.2)),
+        )
     density = check_number(density, "density")
     if not 0 < density <= 1:
-        raise ValueError(f"density is a share of all pairs, above 0, at most 1; got {density:g}.")
+        problem = f"is a share of all pairs, above 0, at most 1; got {density:g}."
+        raise SettingError(problem, argument="density")
     if name == "erdos-renyi":
         return ErdosRenyi(density)
     if name == "barabasi-albert":
         m = np.arange(1, n_nodes // 2 + 1)
         shares = 2 * m * (n_nodes - m) / (n_nodes * (n_nodes - 1))  # the first m bring no edges
         if density > shares[-1]:
-            raise ValueError(
+            raise SettingError(
                 f"Barabasi-Albert graphs on {n_nodes} nodes have a density of {shares[-1]:.2f} at "
                 f"most; got {density:g}. Try another ensemble."
             )
@@ -122,7 +132,7 @@ def ensemble_of(name: str, n_nodes: int, density: float | None) -> Ensemble:
 
 
 def _radius(density: float) -> float:
-    """The radius within which so large a share of the pairs of the unit square's points lies.
+    """Return the radius within which so large a share of the pairs of a unit square's points lies.
 
     The share is pi r^2 - 8 r^3/3 + r^4/2 for r up to 1: the distribution of the distance between
     two uniform points of a unit square (Philip 2007).

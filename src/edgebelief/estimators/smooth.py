@@ -17,7 +17,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..convex import Solution, solve, theta_for
 from ..data.signals import Metric, Missing, distances
 from ..edges import Complete
-from ..validate import check_distances, check_names, check_number, same_nodes
+from ..errors import InputError, InputTypeError, Remedy, Setting, SettingError
+from ..validate import (
+    LEAVE_NODE_OUT,
+    check_distances,
+    check_names,
+    check_number,
+    node_name,
+    same_nodes,
+)
 
 METRICS = (*get_args(Metric), "precomputed")
 
@@ -236,50 +244,60 @@ default="sqeuclidean"
         wanted = {name: getattr(self, name) for name in ("theta", "degree", "density")}
         given = [f"{name}={value!r}" for name, value in wanted.items() if value is not None]
         if len(given) > 1:
-            raise ValueError(
+            raise SettingError(
                 f"give at most one of theta, degree and density; got {', '.join(given)}."
             )
         known = isinstance(self.metric, str) and self.metric in METRICS
         if not (known or callable(self.metric)):
-            raise ValueError(f"metric must be a callable or one of {METRICS}; got {self.metric!r}.")
+            problem = f"must be a callable or one of {METRICS}; got {self.metric!r}."
+            raise SettingError(problem, argument="metric")
         if self.missing not in get_args(Missing):
-            raise ValueError(f"missing must be one of {get_args(Missing)}; got {self.missing!r}.")
+            problem = f"must be one of {get_args(Missing)}; got {self.missing!r}."
+            raise SettingError(problem, argument="missing")
         delta = check_number(self.delta, "delta")
         if not (np.isfinite(delta) and delta > 0):
-            raise ValueError(f"delta must be positive and finite; got {delta:g}.")
+            raise SettingError(f"must be positive and finite; got {delta:g}.", argument="delta")
         resamples = check_number(self.bootstrap, "bootstrap")
         if not (np.isfinite(resamples) and resamples >= 0 and resamples == int(resamples)):
-            raise ValueError(
-                f"bootstrap must be a whole number of resamples, at least 0; got {self.bootstrap}."
-            )
+            problem = f"must be a whole number of resamples, at least 0; got {self.bootstrap}."
+            raise SettingError(problem, argument="bootstrap")
         if resamples and self._is_precomputed():
-            raise ValueError(
-                "bootstrap resamples signals, and with metric='precomputed' there are none: pass "
-                "the signals and a metric (a callable, for your own), or bootstrap=0."
+            raise SettingError(
+                "resamples signals, and with the metric 'precomputed' there are none",
+                argument="bootstrap",
+                remedy=[
+                    "pass the signals and their metric",
+                    Remedy("leave the resampling out", Setting("bootstrap", 0)),
+                ],
             )
 
     def _read(self, X: Any, names: list[Hashable] | None) -> Float[np.ndarray, "rows nodes"]:
-        """X as float64; scikit-learn speaks of its shape and type, we of dates and gaps."""
+        """Return X as float64; scikit-learn checks shape and type, we look for dates and gaps."""
         precomputed = self._is_precomputed()
         if precomputed and hasattr(X, "index") and X.shape[0] == X.shape[1]:
             X = same_nodes(X, "distances")
         _check_columns(X)
         several = self.bootstrap or precomputed or self.metric == "correlation"
-        x = validate_data(
-            self,
-            X,
-            ensure_all_finite=False,  # checked below, by a message that names the node
-            ensure_min_samples=2 if several else 1,
-            ensure_min_features=2,
-        )
-        x = np.asarray(x, dtype=float)
+        try:
+            x = validate_data(
+                self,
+                X,
+                ensure_all_finite=False,  # checked below, by a message that names the node
+                ensure_min_samples=2 if several else 1,
+                ensure_min_features=2,
+            )
+            x = np.asarray(x, dtype=float)
+        except TypeError as error:
+            raise InputTypeError(str(error)) from None
+        except ValueError as error:
+            raise InputError(str(error)) from None
         if precomputed:
-            _refuse(np.isnan(x), "NaN", names, "fill the gap, or leave a node out")
+            _refuse(np.isnan(x), "NaN", names, ["fill the gap", LEAVE_NODE_OUT])
         else:
-            _refuse(np.isinf(x), "inf", names, "signals must be finite")
+            _refuse(np.isinf(x), "inf", names, ["signals must be finite"])
             if self.missing == "error":
-                remedy = "fill the gaps, leave them out, or use what there is: missing='pairwise'"
-                _refuse(np.isnan(x), "NaN", names, remedy)
+                pairwise = Remedy("use what there is", Setting("missing", "pairwise"))
+                _refuse(np.isnan(x), "NaN", names, ["fill the gaps", "leave them out", pairwise])
         return x
 
     def _distances(
@@ -306,7 +324,7 @@ def _edge_frequencies(
     n_resamples: int,
     random: np.random.RandomState,
 ) -> Float[np.ndarray, "nodes nodes"]:
-    """In what share of `n_resamples` sets of rows, drawn with replacement, each pair is an edge."""
+    """Return in what share of `n_resamples` sets of rows, drawn anew, each pair is an edge."""
     support, n_signals = solution.support, len(x)
     counts = np.zeros(support.n_edges)
     used = redrawn = 0
@@ -317,10 +335,10 @@ def _edge_frequencies(
         except ValueError as error:  # all of x has distances, so these rows are at fault
             redrawn, why = redrawn + 1, error
             if redrawn > max(n_resamples, FEW_REDRAWS):
-                raise ValueError(
+                raise InputError(
                     f"the bootstrap drew {redrawn} resamples of the {n_signals} signals that have "
                     f"no distances, and {used} that do; pass more signals, leave the node out, or "
-                    f"use another metric. The last one: {error}"
+                    f"use another metric. The last one: {_problem_of(error)}."
                 ) from error
             continue
         # Not from the duals of the fit: they are too far away to save steps at theta e about 1,
@@ -330,14 +348,19 @@ def _edge_frequencies(
     if redrawn:
         warnings.warn(
             f"{redrawn} of {redrawn + used} resamples have no distances and were drawn again, so "
-            f"the edge frequencies leave such resamples out. The last one: {why}",
+            f"the edge frequencies leave such resamples out. The last one: {_problem_of(why)}.",
             stacklevel=3,
         )
     return support.to_matrix(counts / n_resamples)
 
 
-def _names_of(X: Any) -> list[Hashable] | None:
-    """A data frame's columns, which must differ; None for an array."""
+def _problem_of(error: ValueError) -> str:
+    """What is wrong with a resample, without the remedy, which is for a whole data set."""
+    return error.problem if isinstance(error, InputError) else str(error)
+
+
+def _names_of(X: object) -> list[Hashable] | None:
+    """Return a data frame's columns, which must differ; None for an array."""
     columns = getattr(X, "columns", None)
     if columns is None:
         return None
@@ -345,23 +368,28 @@ def _names_of(X: Any) -> list[Hashable] | None:
     return list(columns)
 
 
-def _check_columns(X: Any) -> None:
-    """No column of dates or text: scikit-learn would say so, but not which."""
+def _check_columns(X: object) -> None:
+    """Refuse columns of dates or text: scikit-learn would too, but not say which."""
     if not isinstance(X, pd.DataFrame):
         return
     for name, dtype in X.dtypes.items():
         # An object may be a number yet.
         if not (pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_object_dtype(dtype)):
-            raise ValueError(
+            raise InputError(
                 f"column {name!r} of X has dtype {dtype}; every column is a node and must hold "
-                f"numbers. Leave it out, or make it the index: X.set_index({name!r})."
+                f"numbers",
+                remedy=["Leave it out", f"make it the index: X.set_index({name!r})"],
             )
 
 
-def _refuse(bad: np.ndarray, what: str, names: list[Hashable] | None, remedy: str) -> None:
+def _refuse(
+    bad: np.ndarray, what: str, names: list[Hashable] | None, remedy: list[str | Remedy]
+) -> None:
     if bad.any():
         p, i = (int(k) for k in np.argwhere(bad)[0])
-        node = i if names is None else repr(names[i])
-        raise ValueError(
-            f"X contains {what} ({bad.sum()} in all), first in row {p} at node {node}: {remedy}."
+        raise InputError(
+            f"is {what} ({bad.sum()} in all)",
+            argument="X",
+            where=(p, node_name(i, names)),
+            remedy=remedy,
         )

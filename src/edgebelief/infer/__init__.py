@@ -1,5 +1,6 @@
 """Belief over parameters: priors, likelihood, the model; engines and the posterior they return."""
 
+from ..errors import DoesNotApply
 from .diagnostics import Finding, InferenceWarning, Verdict
 from .engines.auto import default_engine
 from .engines.base import Engine
@@ -28,6 +29,7 @@ from .priors import (
 
 __all__ = [
     "BernoulliEdges",
+    "DoesNotApply",
     "EdgeModel",
     "Engine",
     "Exact",

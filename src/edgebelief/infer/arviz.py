@@ -13,6 +13,7 @@ from jaxtyping import Array, Float
 
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, as_key
+from ..errors import InputError
 from .batch import Batch, ForwardModel
 from .model import EdgeModel
 
@@ -80,7 +81,7 @@ def to_arviz(posterior: Drawn, data: GraphDataset, key: Key | int, n_draws: int 
 
     labelled = np.flatnonzero([record.known.any() for record in data])
     if not labelled.size:
-        raise ValueError(
+        raise InputError(
             f"none of the {len(data)} graphs has a known label, so there is no likelihood to "
             f"report; pass the labelled data that the posterior was fitted to."
         )

@@ -22,6 +22,7 @@ from jaxtyping import Array, Float
 
 from ..data.dataset import GraphDataset, Stack
 from ..edges import Support
+from ..errors import SettingError
 from ..incidence import namespace
 from ..networks import DPG, Network, Output
 from ..readouts import Readout, papers_readout
@@ -29,10 +30,6 @@ from ..validate import complete_support
 from .batch import Batch, ForwardModel
 from .likelihoods import BernoulliEdges, Likelihood
 from .priors import BEYOND, Prior
-
-
-class DoesNotApply(ValueError):
-    """An engine cannot fit this model; the message says what else can."""
 
 
 class EdgeModel(eqx.Module):
@@ -77,14 +74,14 @@ class EdgeModel(eqx.Module):
         self.network = DPG() if network is None else network
         self.readout = papers_readout(self.network) if readout is None else readout
         if self.readout.n_channels != self.network.n_channels:
-            raise ValueError(
+            raise SettingError(
                 f"{type(self.network).__name__} has {self.network.n_channels or 'no'} channels, "
                 f"and {type(self.readout).__name__} reads {self.readout.n_channels or 'none'}. Use "
                 f"{papers_readout(self.network)}."
             )
         self.likelihood = BernoulliEdges() if likelihood is None else likelihood
         if self.likelihood.weighted and self.network.n_channels is not None:
-            raise ValueError(
+            raise SettingError(
                 f"weights follow a network of one channel; {type(self.network).__name__} has "
                 f"{self.network.n_channels}. Use DPG or PDS, or edges without weights."
             )
@@ -93,7 +90,7 @@ class EdgeModel(eqx.Module):
         self.prior = given.replace(**beyond) if beyond else given
         missing = set(self.parameters) ^ set(self.prior)
         if missing:
-            raise ValueError(
+            raise SettingError(
                 f"the prior must have a marginal for each of {self.parameters}, and no other; "
                 f"it has {tuple(self.prior)}."
             )
@@ -101,7 +98,7 @@ class EdgeModel(eqx.Module):
             value = getattr(self.prior[name], "value", None)
             unknown = not self.is_prepared and name in self.readout.unlisted
             if value is not None and not unknown and np.shape(value) != self.shape(name):
-                raise ValueError(
+                raise SettingError(
                     f"{name} is {self.sizes.get(name, 'one')} number(s), and is fixed at {value}."
                 )
 
@@ -256,5 +253,7 @@ def check_weights(weights: Any, n_graphs: int) -> Float[np.ndarray, " graphs"]:
         return np.ones(n_graphs)
     given = np.asarray(weights, float)
     if given.shape != (n_graphs,) or not (np.isfinite(given) & (given >= 0)).all():
-        raise ValueError(f"weights must be {n_graphs} numbers >= 0, one per graph; got {weights}.")
+        raise SettingError(
+            f"must be {n_graphs} numbers >= 0, one per graph; got {weights}.", argument="weights"
+        )
     return given

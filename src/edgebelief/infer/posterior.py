@@ -13,6 +13,7 @@ from jaxtyping import Float
 
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, as_key, generator
+from ..errors import InputError
 from .arviz import to_arviz
 from .diagnostics import Finding, Verdict
 from .flatness import Flatness
@@ -169,7 +170,7 @@ class Posterior:
 
         values = self.numbers()[name]
         if np.ptp(values) == 0:
-            raise ValueError(f"{self.engine} gives one point, which has no density.")
+            raise InputError(f"{self.engine} gives one point, which has no density.")
         smooth = gaussian_kde(values, weights=self.weights)
         x = np.linspace(values.min(), values.max(), 400)
         return x, smooth(x)

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key
 from ..edges import Support
+from ..errors import InputError, Remedy, Setting
 from ..networks import Network, Output, StochasticHead
 from ..readouts import Affine, Sized
 from .diagnostics import Verdict
@@ -87,9 +88,15 @@ def _check_same_covariates(data: GraphDataset) -> None:
     for t, record in enumerate(data):
         missing = [name for name in everything if name not in record.covariates]
         if missing:
-            raise ValueError(
-                f"graph {t} has no covariate {missing}, which others have; give it to every graph, "
-                f"or say which to use: Additive(covariates=(...))."
+            raise InputError(
+                f"graph {t} has no covariate {missing}, which others have",
+                remedy=[
+                    "give it to every graph",
+                    Remedy(
+                        "say which to use: {}",
+                        Setting("Additive", python="Additive(covariates=(...))"),
+                    ),
+                ],
             )
 
 

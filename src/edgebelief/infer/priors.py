@@ -14,6 +14,7 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Float
 from scipy.special import erf, ndtr, ndtri
 
+from ..errors import InputError, InputTypeError, SettingError
 from ..incidence import namespace
 from ..validate import check_number
 
@@ -226,7 +227,7 @@ def fixed(value: Any) -> Fixed:
     """
     given = np.asarray(value, float)
     if given.ndim > 1 or given.size == 0 or not np.isfinite(given).all():
-        raise ValueError(f"a fixed value must be a finite number, or some in a row; got {value!r}.")
+        raise InputError(f"a fixed value must be a finite number, or some in a row; got {value!r}.")
     return Fixed(tuple(given.tolist()) if given.ndim else float(given))
 
 
@@ -265,7 +266,7 @@ def loguniform(low: float, high: float) -> LogUniform:
     """
     low, high = _positive(low, "low"), _positive(high, "high")
     if not low < high:
-        raise ValueError(f"low must be below high; got {low:g} and {high:g}.")
+        raise SettingError(f"must be below high; got {low:g} and {high:g}.", argument="low")
     return LogUniform(low, high)
 
 
@@ -302,7 +303,7 @@ class Prior(Mapping[str, Marginal]):
     def __init__(self, **marginals: Marginal):
         for name, marginal in marginals.items():
             if not isinstance(marginal, Marginal):
-                raise TypeError(
+                raise InputTypeError(
                     f"the prior of {name} must be made by lognormal, loguniform or normal; "
                     f"got {marginal!r}."
                 )
@@ -320,9 +321,9 @@ class Prior(Mapping[str, Marginal]):
             "altered" here; their "original" is the same.
         """
         if name not in _NAMED["dpg"]:
-            raise ValueError(f"no prior is called {name!r}; there are {sorted(_NAMED['dpg'])}.")
+            raise SettingError(f"no prior is called {name!r}; there are {sorted(_NAMED['dpg'])}.")
         if of not in _NAMED:
-            raise ValueError(f"of must be one of {sorted(_NAMED)}; got {of!r}.")
+            raise SettingError(f"must be one of {sorted(_NAMED)}; got {of!r}.", argument="of")
         return cls(**_NAMED[of][name])
 
     def __getitem__(self, name: str) -> Marginal:
@@ -371,7 +372,7 @@ class Prior(Mapping[str, Marginal]):
 def _positive(value: float, what: str) -> float:
     number = check_number(value, what)
     if not (np.isfinite(number) and number > 0):
-        raise ValueError(f"{what} must be positive and finite; got {number:g}.")
+        raise SettingError(f"must be positive and finite; got {number:g}.", argument=what)
     return number
 
 

@@ -18,6 +18,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from ..edges import Support
+from ..errors import InputError, InputTypeError, SettingError
 from ..incidence import Incidence, Square
 from ..validate import complete_support, is_one_graph
 
@@ -81,7 +82,7 @@ class Network(eqx.Module):
 
     def converged(self, params: Any, e: Float[Array, " edges"], support: Support) -> Output:
         """What `read` tends to as depth grows; networks without a limit refuse ``depth=None``."""
-        raise TypeError(f"{type(self).__name__} has no converged form.")
+        raise InputTypeError(f"{type(self).__name__} has no converged form.")
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -109,9 +110,10 @@ class Network(eqx.Module):
     def __check_init__(self) -> None:
         whole = isinstance(self.depth, int | np.integer) and not isinstance(self.depth, bool)
         if self.depth is not None and not (whole and self.depth >= 0):
-            raise ValueError(
-                f"depth must be a number of layers (0, 1, 2, ...), or None for the converged "
-                f"solution; got {self.depth!r}."
+            raise SettingError(
+                f"must be a number of layers (0, 1, 2, ...), or None for the converged solution; "
+                f"got {self.depth!r}.",
+                argument="depth",
             )
 
     def __call__(
@@ -142,15 +144,14 @@ class Network(eqx.Module):
         """
         e = _as_float_array(e)
         if not isinstance(e, jax.core.Tracer) and e.ndim == 2 and is_one_graph(e):
-            raise ValueError(
+            raise InputError(
                 f"this looks like the {e.shape} distance matrix of one graph, and would be taken "
                 f"for {len(e)} graphs; pass its upper triangle, Complete({len(e)}).to_vector(e)."
             )
         support = complete_support(e.shape[-1]) if support is None else support
         if e.shape[-1] != support.n_edges:
-            raise ValueError(
-                f"distances end in {e.shape[-1]} entries; the support has {support.n_edges}."
-            )
+            problem = f"end in {e.shape[-1]} entries; the support has {support.n_edges}."
+            raise InputError(problem, argument="distances")
         params = jax.tree.map(lambda p: jnp.asarray(p, e.dtype), params)
         flat = e.reshape(-1, e.shape[-1])
         precomputed = self.precompute(e, support) if precomputed is None else precomputed

@@ -11,6 +11,7 @@ from jax.nn import relu
 from jaxtyping import Array
 
 from ..convex.iterations import DualState, dpg_dual_step
+from ..errors import InputError, SettingError, SettingTypeError
 from .base import Network, Output
 from .mimo import MIMO, MIMOParams
 
@@ -70,20 +71,21 @@ class StochasticHead(Network):
 
     def __check_init__(self) -> None:
         if not isinstance(self.base, MIMO):
-            raise TypeError(f"the base must be a MIMO; got {self.base!r}.")
+            raise SettingTypeError(f"the base must be a MIMO; got {self.base!r}.")
         channels = self.base.channels
         if self.theta is not None and len(self.theta) != channels**2:
-            raise ValueError(
+            raise SettingError(
                 f"theta of a base with {channels} channels must be {channels**2} numbers; got "
                 f"{len(self.theta)}."
             )
         if self.heads is not None and not (type(self.heads) is int and 1 <= self.heads <= channels):
-            raise ValueError(
-                f"heads must be a whole number from 1 to {channels}, the channels of the base; got "
-                f"{self.heads!r}."
+            raise SettingError(
+                f"must be a whole number from 1 to {channels}, the channels of the base; got "
+                f"{self.heads!r}.",
+                argument="heads",
             )
         if self.depth is None:
-            raise ValueError("a head has layers, and no converged form; give it a depth.")
+            raise SettingError("a head has layers, and no converged form; give it a depth.")
 
     @property
     def n_heads(self) -> int:
@@ -107,7 +109,7 @@ class StochasticHead(Network):
 
     def precompute(self, e, support):
         if self.theta is None:
-            raise ValueError(
+            raise InputError(
                 "the base of this head is not trained: fit a model with it, or give it theta."
             )
         return self.base(MIMOParams(jnp.asarray(self.theta, e.dtype)), e, support)

@@ -9,6 +9,7 @@ from jax.nn import relu
 from jaxtyping import Array, Float
 
 from ..convex.iterations import DualState, positive_root
+from ..errors import SettingError
 from .base import Network, Output
 
 
@@ -60,11 +61,13 @@ class MIMO(Network):
 
     def __check_init__(self) -> None:
         if isinstance(self.channels, bool) or not isinstance(self.channels, int):
-            raise ValueError(f"channels must be a whole number; got {self.channels!r}.")
+            raise SettingError(
+                f"must be a whole number; got {self.channels!r}.", argument="channels"
+            )
         if self.channels < 1:
-            raise ValueError(f"channels must be at least 1; got {self.channels}.")
+            raise SettingError(f"must be at least 1; got {self.channels}.", argument="channels")
         if self.depth is None:
-            raise ValueError(
+            raise SettingError(
                 "MIMO has no converged form (no convex problem is behind it); give it a depth, "
                 "such as 200. DPG has one."
             )

@@ -27,6 +27,7 @@ import numpy as np
 from safetensors.numpy import save
 
 from ..atomic import replacing
+from ..errors import InputError
 from .strictjson import (
     MAX_DEPTH,
     Damaged,
@@ -75,7 +76,7 @@ _FOREIGN = {
 }
 
 
-class ModelFileError(ValueError):
+class ModelFileError(InputError):
     """A file that is no model of ours, or contents that a model file cannot hold."""
 
 
@@ -280,7 +281,7 @@ def _decoded(file: BufferedReader) -> ModelFile:
     if status.st_size > MAX_FILE_BYTES:
         raise ModelFileError(
             f"it has {status.st_size:,} bytes, but no model exceeds {MAX_FILE_BYTES:,}: give a "
-            "file that we saved"
+            "file that edgebelief saved"
         )
     start = file.read(8)
     length = int.from_bytes(start, "little")
@@ -299,8 +300,9 @@ def _guess(start: bytes) -> str:
         return "it is empty: save the model again, or copy the file again"
     for beginning, what in _FOREIGN.items():
         if re.match(beginning, start):
-            return f"it is no edgebelief model, but looks like {what}: give a file that we saved"
-    return "it is no edgebelief model: give a file that we saved"
+            what = f"it is no edgebelief model, but looks like {what}"
+            return f"{what}: give a file that edgebelief saved"
+    return "it is no edgebelief model: give a file that edgebelief saved"
 
 
 def _damaged(how: str) -> ModelFileError:
@@ -316,7 +318,7 @@ def _described(header: bytes, size: int) -> tuple[str, dict[str, Any], list[_Ent
     content = loads(text, 3, unique)
     metadata = content.pop(_METADATA, None) if type(content) is dict else None
     if type(metadata) is not dict or metadata.get("format") != _FORMAT:
-        raise ModelFileError("it was not saved by edgebelief: give a file that we saved")
+        raise ModelFileError("it was not saved by edgebelief: give a file that edgebelief saved")
     version = metadata.get("version")
     if type(version) is not str or not re.fullmatch("[1-9][0-9]{0,8}", version):
         raise _damaged("it has no version")

@@ -13,15 +13,17 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+from ..errors import InputError
+
 MAX_DEPTH = 32  # of settings; a raised recursion limit would let deep JSON overflow C's stack
 FLOAT = "__float__"
 
 
-class NotStorable(ValueError):
+class NotStorable(InputError):
     """A value that JSON cannot hold and give back."""
 
 
-class Damaged(ValueError):
+class Damaged(InputError):
     """A text that `dumps` did not write."""
 
 

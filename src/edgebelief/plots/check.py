@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..belief.checks import PredictiveCheck
+from ..errors import InputError
 from .style import INK, SERIES, axes_for, tidy
 
 
@@ -49,11 +50,11 @@ class CheckDisplay:
             listed = list(checks)
             titles = [check.source for check in listed]
             if len(set(titles)) < len(titles):
-                raise ValueError(f"two checks are of the {titles[0]}: pass a mapping with titles.")
+                raise InputError(f"two checks are of the {titles[0]}: pass a mapping with titles.")
             checks = dict(zip(titles, listed, strict=True))
         statistics = {check.statistic for check in checks.values()}
         if len(statistics) != 1:
-            raise ValueError(f"the checks must be of one statistic; got {sorted(statistics)}.")
+            raise InputError(f"the checks must be of one statistic; got {sorted(statistics)}.")
         object.__setattr__(self, "checks", dict(checks))
         object.__setattr__(self, "bins", bins)
 

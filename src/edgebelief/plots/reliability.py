@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import binom
 
+from ..errors import InputError
 from .style import BLUE, INK, PALE, RED, axes_for, tidy
 
 
@@ -49,7 +50,7 @@ class ReliabilityDisplay:
             object.__setattr__(self, name, np.asarray(getattr(self, name), float))
         sizes = [self.confidence.size, self.accuracy.size, self.count.size, self.edges.size - 1]
         if len(set(sizes)) != 1:
-            raise ValueError(f"confidence, accuracy, count and bins must be as many; got {sizes}.")
+            raise InputError(f"confidence, accuracy, count and bins must be as many; got {sizes}.")
 
     @classmethod
     def of(cls, curve: Any, level: float = 0.95) -> ReliabilityDisplay:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import InputError
+
 INK, PALE, RULE = "#22303c", "#b9c2c9", "#e3e7ea"
 # Okabe and Ito (2008), in the order in which displays use them.
 BLUE, ORANGE, GREEN, RED, SKY = "#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9"
@@ -27,7 +29,7 @@ def axes_for(given: Any, rows: int, columns: int, size: tuple[float, float], **l
         return made.ravel()
     axes = np.ravel(np.asarray(given, dtype=object))
     if axes.size != rows * columns:
-        raise ValueError(f"this display draws on {rows * columns} axes; got {axes.size}.")
+        raise InputError(f"this display draws on {rows * columns} axes; got {axes.size}.")
     return axes
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..belief.explain import LEVEL, TermCurve, term_curves
 from ..data.randomness import Key
+from ..errors import InputError
 from ..infer.posterior import Posterior
 from .style import BLUE, INK, axes_for, tidy
 
@@ -75,7 +76,7 @@ class TermsDisplay:
         """Draw the largest `most` on an axis each (new ones by default); returns them."""
         curves = list(self.curves)[:most]
         if not curves:
-            raise ValueError("there is no curve to draw.")
+            raise InputError("there is no curve to draw.")
         rows = -(-len(curves) // COLUMNS)
         columns = -(-len(curves) // rows)  # as even as can be
         axes = _axes(axes, len(curves), rows, columns)

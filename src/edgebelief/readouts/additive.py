@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Int
 
 from ..data.dataset import Stack
+from ..errors import InputError, Remedy, Setting
 from ..networks import Output
 from .base import Readout
 from .curves import Term, coefficient_slices, curve_of, levels_of
@@ -78,13 +79,13 @@ class Additive(Readout):
     def __check_init__(self) -> None:
         unknown = [name for name in self.features if name not in ALL]
         if unknown:
-            raise ValueError(f"no features are called {unknown}; there are {', '.join(ALL)}.")
+            raise InputError(f"no features are called {unknown}; there are {', '.join(ALL)}.")
         names = [*self.features, *(self.covariates or ())]
         taken = [name for name in self.covariates or () if name in RESERVED]
         if taken:
-            raise ValueError(f"covariates cannot be called {taken}; parts of a logit are. Rename.")
+            raise InputError(f"covariates cannot be called {taken}; parts of a logit are. Rename.")
         if len(set(names)) < len(names):
-            raise ValueError(f"features and covariates must have different names; got {names}.")
+            raise InputError(f"features and covariates must have different names; got {names}.")
 
     @property
     def scale(self) -> str | None:
@@ -127,9 +128,10 @@ class Additive(Readout):
             return None
         missing = [name for name in covariates if name not in stack.covariates]
         if missing:
-            raise ValueError(
+            raise InputError(
                 f"the graphs have no covariate {missing}, which this readout was made for; they "
-                f"have {list(stack.covariates)}. Pass covariates=..., with the same names."
+                f"have {list(stack.covariates)}",
+                remedy=Remedy("Pass {}, with the same names", Setting("covariates", ...)),
             )
         found = [pair_features(stack.e, stack.support.n_nodes, features, self.relative)]
         levels = dict(self.levels)
@@ -147,7 +149,7 @@ class Additive(Readout):
         covariates = self.covariates or ()
         given = [name for name in self.features if name in OF_DISTANCES] + list(covariates)
         if given and pairs is None:
-            raise ValueError("this readout needs the features of pairs: see EdgeModel.pairs.")
+            raise InputError("this readout needs the features of pairs: see EdgeModel.pairs.")
         found |= {name: pairs[..., k] for k, name in enumerate(given)}
         return {name: found[name] for name in (*self.features, *covariates)}
 
@@ -197,7 +199,7 @@ class Additive(Readout):
 
     def _terms(self) -> tuple[Term, ...]:
         if not self.terms:
-            raise ValueError(
+            raise InputError(
                 "this readout has not seen data yet, so it has no curves: see EdgeModel.prepared."
             )
         return self.terms
@@ -208,7 +210,7 @@ def _levels(name: str, stacks: Sequence[Stack]) -> tuple[str, ...]:
     columns = [stack.covariates[name] for stack in stacks if name in stack.covariates]
     kinds = {column.dtype.kind == "U" for column in columns}
     if len(kinds) > 1:
-        raise ValueError(f"the covariate {name!r} is a category in one graph, numbers in another.")
+        raise InputError(f"the covariate {name!r} is a category in one graph, numbers in another.")
     return tuple(sorted({str(x) for c in columns for x in np.unique(c)})) if True in kinds else ()
 
 
@@ -216,14 +218,14 @@ def _numbers(name: str, values: np.ndarray, levels: tuple[str, ...] | None) -> n
     """A covariate as numbers: of a category, the places of the levels."""
     if (values.dtype.kind == "U") != (levels is not None):
         was, now = ("numbers", "text") if levels is None else ("a category", "numbers")
-        raise ValueError(
+        raise InputError(
             f"the covariate {name!r} was {was} when this was fitted, and is now {now}."
         )
     if levels is None:
         return values
     unknown = sorted({str(x) for x in np.unique(values)} - set(levels))
     if unknown:
-        raise ValueError(
+        raise InputError(
             f"the covariate {name!r} is {unknown[:5]} for some pairs; the levels that were fitted "
             f"are {list(levels[:8])}. There is no belief about others."
         )

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int
 
 from ..data.dataset import Stack
 from ..edges import Support
+from ..errors import InputTypeError
 from ..networks import Output
 from .curves import Term
 
@@ -117,4 +118,4 @@ class Readout(eqx.Module):
 
     def columns(self, reduced: Any) -> Float[Array, "... edges columns"]:
         """What the logits are linear in, with a coefficient for each, if they are (`linear`)."""
-        raise TypeError(f"{type(self).__name__} has no coefficient for each column.")
+        raise InputTypeError(f"{type(self).__name__} has no coefficient for each column.")

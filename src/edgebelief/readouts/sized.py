@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from ..errors import InputError, SettingError
 from .base import Readout
 
 # Where it is the paper's readout: as many nodes as the paper's graphs have.
@@ -54,8 +55,9 @@ class Sized(Readout):
     def __check_init__(self) -> None:
         number = isinstance(self.growth, int | float) and not isinstance(self.growth, bool)
         if self.growth is not None and not (number and np.isfinite(self.growth)):
-            raise ValueError(
-                f"growth must be a number, or None to find it in the data; got {self.growth!r}."
+            raise SettingError(
+                f"must be a number, or None to find it in the data; got {self.growth!r}.",
+                argument="growth",
             )
 
     @property
@@ -65,7 +67,7 @@ class Sized(Readout):
     def reduce(self, output, support, pairs):
         """The columns that the logits are linear in."""
         if self.growth is None:
-            raise ValueError(
+            raise InputError(
                 "this readout has not seen data yet, so it has no growth: see EdgeModel.prepared."
             )
         size = (support.n_nodes - 1) / (REFERENCE - 1)

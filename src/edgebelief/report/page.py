@@ -17,6 +17,7 @@ from plotly.offline import get_plotlyjs
 from .. import __version__
 from ..belief import metrics
 from ..belief.predict import Predictions
+from ..errors import InputError
 from ..infer.posterior import Fingerprint, Posterior
 from ..plots.terms import WORDS
 from . import words
@@ -136,7 +137,7 @@ def _script(text: str) -> Markup:
     """A script of ours or of Plotly's, with the line ends that a browser will see."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "</script" in text.lower() or "<!--" in text:
-        raise ValueError("this script would end its own element.")
+        raise InputError("this script would end its own element.")
     return Markup(text)
 
 

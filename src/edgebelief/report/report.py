@@ -16,6 +16,7 @@ from ..belief.shift import BeliefWarning, warn_if_unlike
 from ..belief.weights import predict_weights
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, split
+from ..errors import InputError, InputTypeError
 from ..infer.posterior import Posterior
 from .summary import Summary
 
@@ -118,13 +119,13 @@ class Report:
         Report
         """
         if isinstance(assumptions, str):
-            raise TypeError("assumptions must be a list of sentences; got one string.")
+            raise InputTypeError("assumptions must be a list of sentences; got one string.")
         data = as_dataset(data)
         cautions = _cautions(posterior, data)
         if predictions is None:
             predictions = predict(posterior, data)
         elif predictions.data.n_nodes != data.n_nodes:
-            raise ValueError(
+            raise InputError(
                 f"predictions are of {predictions.data!r}, but the data are {data!r}: pass what "
                 f"predict(posterior, data) returned."
             )

@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from ...data.dataset import GraphDataset
 from ...data.randomness import Key, as_key, split
+from ...errors import InputError, Remedy, Setting
 from ..diagnostics import verdict_of
 from ..model import EdgeModel, check_weights
 from ..posterior import Fingerprint, Fit, Posterior
@@ -49,7 +50,7 @@ class Engine(abc.ABC):
         counts = check_weights(weights, len(data))
         known = np.array([record.known.any() for record in data])
         if not (known & (counts > 0)).any():
-            raise ValueError(
+            raise InputError(
                 f"there is nothing to learn from: none of the {len(data)} graphs has a known label"
                 f"{'' if weights is None else ' and a weight above zero'}. Pass labels (0 or 1, NaN"
                 f" where unknown) as the second argument of GraphDataset."
@@ -91,12 +92,15 @@ def _check_edge_weights(data: GraphDataset, counts: Float[np.ndarray, " graphs"]
     used = [r.w for r, count in zip(data, counts, strict=True) if r.w is not None and count > 0]
     found = np.concatenate([np.zeros(0), *(w[w > 0] for w in used)])
     if found.size == 0:
-        raise ValueError(
-            "the model is one of weighted edges, and no weight is known. Pass weights (0 for no "
-            "edge, NaN for unknown) as labels with weighted=True."
+        raise InputError(
+            "the model is one of weighted edges, and no weight is known",
+            remedy=Remedy(
+                "Pass weights (0 for no edge, NaN for unknown) as labels with {}",
+                Setting("weighted", True),
+            ),
         )
     if np.ptp(found) == 0:
-        raise ValueError(
-            f"every edge has the weight {found[0]:g}: there is nothing to learn about weights. "
-            f"Leave weighted out."
+        raise InputError(
+            f"every edge has the weight {found[0]:g}: there is nothing to learn about weights",
+            remedy=Remedy("Leave {} out", Setting("weighted")),
         )

@@ -19,6 +19,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ...data.randomness import Key, generator, split
+from ...errors import DoesNotApply, SettingError
 from ..diagnostics import Finding
 from ..exact.conditional import Sketch
 from ..exact.laplace import SHARE, Places, Shrinkage, weighted_draws
@@ -27,7 +28,7 @@ from ..exact.slices import Slices, free_network_parameters
 from ..exact.theta import Interpolant, ThetaPosterior
 from ..exact.weights import WeightedThetaPosterior, WeightPrior
 from ..likelihoods import BernoulliEdges, WeightedEdges, WeightParams
-from ..model import DoesNotApply, EdgeModel
+from ..model import EdgeModel
 from ..posterior import Fit
 from ..prepare import Problem
 from .base import Engine
@@ -74,9 +75,11 @@ class Exact(Engine):
 
     def __post_init__(self) -> None:
         if self.n_draws < 25:
-            raise ValueError(f"n_draws must be at least 25; got {self.n_draws}.")
+            raise SettingError(f"must be at least 25; got {self.n_draws}.", argument="n_draws")
         if not 0 < self.tol < 1:
-            raise ValueError(f"tol must lie between 0 and 1 (posterior sds); got {self.tol!r}.")
+            raise SettingError(
+                f"must lie between 0 and 1 (posterior sds); got {self.tol!r}.", argument="tol"
+            )
 
     def _fit(self, key: Key, problem: Problem) -> Fit:
         model = problem.model

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from ...data.randomness import Key
+from ...errors import SettingError
 from ..diagnostics import Finding
 from ..gradient.density import LogDensity, values_of
 from ..gradient.optimise import (
@@ -70,16 +71,21 @@ class MAP(Engine):
 
     def __post_init__(self) -> None:
         if self.space not in ("constrained", "unconstrained"):
-            raise ValueError(f"space must be constrained or unconstrained; got {self.space!r}.")
+            raise SettingError(
+                f"must be constrained or unconstrained; got {self.space!r}.", argument="space"
+            )
         if self.prior not in ("model", None):
-            raise ValueError(
-                f'prior must be "model", or None for maximum likelihood; got {self.prior!r}. '
-                f"Another prior is an argument of EdgeModel."
+            raise SettingError(
+                f'must be "model", or None for maximum likelihood; got {self.prior!r}. '
+                f"Another prior is an argument of EdgeModel.",
+                argument="prior",
             )
         if self.starts < 1:
-            raise ValueError(f"starts must be at least 1; got {self.starts}.")
+            raise SettingError(f"must be at least 1; got {self.starts}.", argument="starts")
         if self.rounds is not None and self.rounds < 1:
-            raise ValueError(f"rounds must be at least 1, or None; got {self.rounds}.")
+            raise SettingError(
+                f"must be at least 1, or None; got {self.rounds}.", argument="rounds"
+            )
 
     def _fit(self, key: Key, problem: Problem) -> Fit:
         model, data, counts = problem.model, problem.data, problem.counts

@@ -13,6 +13,7 @@ from scipy.special import softmax
 
 from ...data.dataset import GraphDataset
 from ...data.randomness import Key, generator, split
+from ...errors import InputError, SettingError
 from ..diagnostics import PARETO_K, Finding
 from ..gradient.density import LogDensity, values_of
 from ..gradient.optimise import climb_from_many
@@ -81,13 +82,16 @@ class Modes(Engine):
 
     def __post_init__(self) -> None:
         if self.weights not in ("stacking", "evidence", "equal"):
-            raise ValueError(f"weights must be stacking, evidence or equal; got {self.weights!r}.")
+            raise SettingError(
+                f"must be stacking, evidence or equal; got {self.weights!r}.", argument="weights"
+            )
         if self.rounds < 1:
-            raise ValueError(f"rounds must be at least 1; got {self.rounds}.")
+            raise SettingError(f"must be at least 1; got {self.rounds}.", argument="rounds")
         if self.starts < 1 or self.n_draws < 25 * self.starts:
-            raise ValueError(
-                f"starts must be at least 1, and n_draws 25 for each of them; got {self.starts} "
-                f"and {self.n_draws}."
+            raise SettingError(
+                f"must be at least 1, and n_draws 25 for each of them; got {self.starts} "
+                f"and {self.n_draws}.",
+                argument="starts",
             )
 
     def _fit(self, key: Key, problem: Problem) -> Fit:
@@ -124,7 +128,7 @@ class Modes(Engine):
         keys = split(key, len(order))
         modes = [_at(model, ends[k]) for k in order]
         if not applies(modes[0]):
-            raise ValueError(
+            raise InputError(
                 f"Modes integrates the readout as Exact does, which cannot do "
                 f"{type(model.readout).__name__} with this prior. Use NUTS."
             )

@@ -18,6 +18,7 @@ from tqdm.auto import tqdm
 
 from ...cores import n_cores
 from ...data.randomness import Key
+from ...errors import SettingError
 from ..diagnostics import EBFMI, EFFECTIVE_DRAWS, RHAT, Finding
 from ..gradient.density import LogDensity, values_of
 from ..gradient.optimise import Frame, Start
@@ -101,18 +102,22 @@ class NUTS(Engine):
 
     def __post_init__(self) -> None:
         if self.init not in ("map", "prior"):
-            raise ValueError(f"init must be map or prior; got {self.init!r}.")
+            raise SettingError(f"must be map or prior; got {self.init!r}.", argument="init")
         if self.chain_method not in ("parallel", "vectorized", None):
-            raise ValueError(
-                f"chain_method must be parallel or vectorized; got {self.chain_method!r}."
+            raise SettingError(
+                f"must be parallel or vectorized; got {self.chain_method!r}.",
+                argument="chain_method",
             )
         if self.n_warmup < 0 or self.n_draws < 4 or self.n_chains < 1:
-            raise ValueError(
-                f"n_warmup must be at least 0, n_draws 4 and n_chains 1; got {self.n_warmup}, "
-                f"{self.n_draws} and {self.n_chains}."
+            raise SettingError(
+                f"must be at least 0, n_draws 4 and n_chains 1; got {self.n_warmup}, "
+                f"{self.n_draws} and {self.n_chains}.",
+                argument="n_warmup",
             )
         if self.max_tree_depth < 1:
-            raise ValueError(f"max_tree_depth must be at least 1; got {self.max_tree_depth}.")
+            raise SettingError(
+                f"must be at least 1; got {self.max_tree_depth}.", argument="max_tree_depth"
+            )
 
     def _fit(self, key: Key, problem: Problem) -> Fit:
         model, data, counts = problem.model, problem.data, problem.counts

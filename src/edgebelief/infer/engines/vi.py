@@ -19,6 +19,7 @@ from numpyro.optim import optax_to_numpyro
 from scipy.special import logsumexp
 
 from ...data.randomness import Key, split
+from ...errors import SettingError
 from ..diagnostics import PARETO_K, Finding
 from ..gradient.density import LogDensity, values_of
 from ..gradient.optimise import Frame, Start
@@ -81,9 +82,10 @@ class VI(Engine):
     def __post_init__(self) -> None:
         # 25 draws are the fewest in whose tail a Pareto distribution is fitted (five of them).
         if self.steps < 0 or self.batch_graphs < 1 or self.n_draws < 25:
-            raise ValueError(
-                f"steps must be at least 0, batch_graphs 1 and n_draws 25; got {self.steps}, "
-                f"{self.batch_graphs} and {self.n_draws}."
+            raise SettingError(
+                f"must be at least 0, batch_graphs 1 and n_draws 25; got {self.steps}, "
+                f"{self.batch_graphs} and {self.n_draws}.",
+                argument="steps",
             )
 
     def _fit(self, key: Key, problem: Problem) -> Fit:

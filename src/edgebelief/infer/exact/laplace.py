@@ -27,6 +27,7 @@ from threadpoolctl import threadpool_limits
 
 from ...cores import n_cores
 from ...data.randomness import Key, generator
+from ...errors import InputError
 from ..diagnostics import PARETO_K, Finding
 from ..model import EdgeModel
 from ..posterior import Fit
@@ -68,7 +69,7 @@ class Shrinkage:
             return cls(own, sizes, np.zeros(0, int), np.zeros(0), 1.0)
         prior = model.prior["scales"]
         if not isinstance(prior, HalfNormal):
-            raise ValueError(f"Exact knows half-normal scales; their prior is {prior}. Use NUTS.")
+            raise InputError(f"Exact knows half-normal scales; their prior is {prior}. Use NUTS.")
         groups = readout.groups
         scales = np.full(model.sizes["scales"], prior.median)
         return cls(own, sizes, groups, scales, prior.scale)
@@ -248,7 +249,7 @@ def weighted_draws(
                 float(k),
                 f"the posterior of the coefficients is not near the normal distributions that were "
                 f"found (Pareto k {k:.2f}, above {PARETO_K}): a few draws decide. Compare with "
-                f"NUTS, raise n_draws, or use more labels.",
+                f"NUTS, or use more draws or more labels.",
             )
         )
     evidence = float(logsumexp(ratio) - np.log(ratio.size))

@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from ...cores import n_cores
 from ...data.dataset import GraphDataset
+from ...errors import InputError
 from ..batch import Batch, ForwardModel
 from ..flatness import is_dead, is_flat
 from ..model import EdgeModel
@@ -102,7 +103,7 @@ class Slices:
                 weights = (observed.known * observed.counts[:, None]).reshape(-1)
                 columns = columns.reshape(-1, len(self.marginals) + len(self.sds))
                 if not np.isfinite(columns).all():
-                    raise FloatingPointError(
+                    raise InputError(
                         f"the network's output is not finite at "
                         f"{model.network.params_type(*params)}."
                     )

@@ -24,8 +24,9 @@ from jaxtyping import Float
 from scipy.special import ndtr, ndtri
 from scipy.stats import qmc
 
+from ...errors import DoesNotApply
 from ..likelihoods import WeightParams
-from ..model import DoesNotApply, EdgeModel
+from ..model import EdgeModel
 from ..priors import Fixed, Marginal, Normal
 from .theta import QUANTILES, QUASI, Interpolant, ThetaPosterior, density_of
 

@@ -19,6 +19,7 @@ from scipy.stats import qmc
 from ...cores import n_cores
 from ...data.dataset import GraphDataset
 from ...data.randomness import Key, generator
+from ...errors import SettingError
 from ..batch import Batch
 from ..diagnostics import Finding
 from ..model import EdgeModel
@@ -117,7 +118,7 @@ class Frame(NamedTuple):
             case "prior":
                 n = model.n_free
                 return cls(np.zeros(n), np.eye(n))
-        raise ValueError(f"init must be map or prior; got {init!r}.")
+        raise SettingError(f"must be map or prior; got {init!r}.", argument="init")
 
     def z(self, w: Any) -> Any:
         """From w, (..., parameters)."""

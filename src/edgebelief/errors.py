@@ -1,0 +1,161 @@
+"""Errors as data: what is wrong, with which argument, in which graph, where, and what to do.
+
+`str(error)` is the library's sentence, which speaks of Python arguments. The command line makes its
+own sentence, which speaks of options, from the same parts.
+
+    ValueError
+      InputError            the data are wrong; an InputTypeError is a TypeError too
+        SettingError        a setting is wrong; a SettingTypeError is a TypeError too
+          DoesNotApply      an engine that cannot fit a model
+
+An `InputError` is for the user to mend. Any other exception is a bug of ours, save what the
+operating system reports.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Self
+
+
+class Setting(NamedTuple):
+    """A setting that a sentence names; as text, what to write in Python."""
+
+    name: str
+    value: object = None
+    """None for the name alone; ``...`` for a value of the user's own."""
+    python: str | None = None
+    """What to write in Python, where that is not ``name=value``; "" for nothing at all."""
+
+    def __str__(self) -> str:
+        if self.python is not None:
+            return self.python
+        value = "..." if self.value is ... else repr(self.value)
+        return self.name if self.value is None else f"{self.name}={value}"
+
+
+class Remedy(NamedTuple):
+    """One thing that a user may do, and the setting that does it.
+
+    Where there is no such setting (in a shell, say), the remedy is left out.
+    """
+
+    words: str
+    """With {} for the setting; else it follows in brackets."""
+    setting: Setting
+
+    def sentence(self, write: Callable[[Setting], str | None]) -> str | None:
+        """The remedy in words, or None where `write` knows no such setting."""
+        written = write(self.setting)
+        if not written or "{}" in self.words:
+            return None if written is None else self.words.format(written)
+        return f"{self.words} ({written})"
+
+
+class Message(Exception):
+    """A sentence in its parts, for errors and warnings.
+
+    Parameters
+    ----------
+    problem : str
+        What is wrong: a sentence, or its predicate where `argument` or `where` is the subject.
+    argument : str, optional
+        The name of the argument that the problem is with.
+    graph : int or str, optional
+        The graph that the problem is in: its index in the data set, or its name.
+    where : str or tuple, optional
+        A place in a file; or an entry of the argument: a pair of nodes, a row and a node.
+    remedy : str, Remedy or several of them, optional
+        What to do; of several, any will do.
+
+    Examples
+    --------
+    >>> from edgebelief.errors import InputError, Remedy, Setting
+    >>> by_pairs = Remedy("use for each pair what there is", Setting("missing", "pairwise"))
+    >>> parts = {"argument": "signals", "graph": 2, "where": (5, "ada")}
+    >>> error = InputError("is nan", **parts, remedy=["fill the gap", by_pairs])
+    >>> print(error)
+    graph 2: signals[5, 'ada'] is nan; fill the gap, or use for each pair what there is
+    (missing='pairwise').
+    >>> error.argument, error.where
+    ('signals', (5, 'ada'))
+    """
+
+    def __init__(
+        self,
+        problem: str = "",
+        *,
+        argument: str | None = None,
+        graph: int | str | None = None,
+        where: str | tuple[object, ...] | None = None,
+        remedy: str | Remedy | Sequence[str | Remedy] = (),
+    ):
+        super().__init__(problem)
+        self.problem, self.argument, self.graph, self.where = problem, argument, graph, where
+        self.remedy = remedy
+
+    def sentence(self, write: Callable[[Setting], str | None] = str) -> str:
+        """Return the whole, with settings as `write` writes them (None for one there is not)."""
+        text = f"{self._subject(write)} {self.problem}".lstrip()
+        if isinstance(self.where, str):
+            text = f"{self.where}: {text}"
+        if self.graph is not None:
+            name = f"graph {self.graph}" if isinstance(self.graph, int) else self.graph
+            text = f"{name}: {text}"
+        if not self.remedy:
+            return text
+        remedies = [self.remedy] if isinstance(self.remedy, str | Remedy) else self.remedy
+        said = [r if isinstance(r, str) else r.sentence(write) for r in remedies]
+        *others, last = [words for words in said if words] or [""]
+        cure = f"{', '.join(others)}, or {last}" if others else last
+        if text.endswith("?"):
+            return f"{text} {cure[:1].upper()}{cure[1:]}."
+        text = text.removesuffix(".")
+        joint = "; " if cure[:1].islower() else ". " if cure else ""
+        return f"{text}{joint}{cure}."
+
+    def _subject(self, write: Callable[[Setting], str | None]) -> str:
+        entry = f"[{', '.join(map(repr, self.where))}]" if isinstance(self.where, tuple) else ""
+        return f"{self.argument or ''}{entry}"
+
+    def but(self, **parts: object) -> Self:
+        """Return the same message with other parts, for those who know more of them."""
+        new = copy.copy(self)
+        vars(new).update(parts)
+        return new
+
+    def __str__(self) -> str:
+        return self.sentence()
+
+
+class InputError(Message, ValueError):
+    """What was passed is wrong; see `Message` for its parts."""
+
+
+class InputTypeError(InputError, TypeError):
+    """What was passed is of the wrong type."""
+
+
+class InputIndexError(InputError, IndexError):
+    """A place that is not there."""
+
+
+class SettingError(InputError):
+    """A setting is wrong, or two of them do not go together."""
+
+    def _subject(self, write: Callable[[Setting], str | None]) -> str:
+        name = self.argument and (write(Setting(self.argument)) or self.argument)
+        return name or ""
+
+
+class SettingTypeError(SettingError, TypeError):
+    """A setting of the wrong type."""
+
+
+class DoesNotApply(SettingError):
+    """An engine cannot fit this model; the message says what else can."""
+
+
+class InputWarning(Message, UserWarning):
+    """What was passed is odd, and was used as it is; see `Message` for its parts."""
