@@ -205,7 +205,7 @@ class GraphLearner(BaseEstimator):
                 "for unknown). Without any, see GraphLearner.simulated, or SmoothGraph."
             )
         seed = int(check_random_state(self.random_state).randint(2**31))
-        scale, data = self._scaled(network, graphs.data)
+        scale, data = self._scaled(network, readouts, graphs.data)
         prior = prior_of(self.prior, data, network)
         posteriors, engines = {}, {}
         for name, readout in readouts.items():
@@ -540,8 +540,9 @@ class GraphLearner(BaseEstimator):
             data, model = self._as_fitted(data), self.model_
         else:
             network = network_of(self.network, self.depth)
-            *_, readout = self._readouts(network).values()  # the most flexible
-            _, data = self._scaled(network, data)
+            readouts = self._readouts(network)
+            *_, readout = readouts.values()  # the most flexible
+            _, data = self._scaled(network, readouts, data)
             prior = prior_of(self.prior, data, network)
             likelihood = likelihood_of(self.weighted)
             model = prepare(0, EdgeModel(network, readout, prior, likelihood), data).model
@@ -590,10 +591,11 @@ class GraphLearner(BaseEstimator):
             check_size_aware(self.scale, self.prior, self.weighted)
         return readouts_of(self.readout, network, self.size_aware)
 
-    def _scaled(self, network: Network, data: GraphDataset) -> tuple[Any, GraphDataset]:
-        """What `scale_` is, and the data so scaled."""
-        readouts = self._readouts(network).values()
-        scale = scale_of(self.scale, network, self.prior, readouts, data)
+    def _scaled(
+        self, network: Network, readouts: Mapping[str, Readout], data: GraphDataset
+    ) -> tuple[Any, GraphDataset]:
+        """Decide on `scale_`, and scale the data by it."""
+        scale = scale_of(self.scale, network, self.prior, readouts.values(), data)
         return scale, scaled_by(scale, data)
 
     def _graphs(self, X: Any, A: Any = None, covariates: Any = None) -> Graphs:
