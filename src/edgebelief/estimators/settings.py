@@ -161,9 +161,8 @@ def prior_of(prior: Any, data: GraphDataset, network: Network) -> Prior:
     if isinstance(prior, Mapping):
         if network.kind == "pds":
             raise SettingError(
-                "from beliefs about graphs is one of theta, which PDS has none of; give it a Prior "
-                "of alpha, beta and b, or use DPG.",
-                argument="prior",
+                "beliefs about graphs make a prior of theta, which PDS has none of; give it a "
+                "Prior of alpha, beta and b, or use DPG."
             )
         found = elicit_prior(data, **prior)
         if network.kind == "dpg":

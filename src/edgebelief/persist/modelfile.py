@@ -49,6 +49,7 @@ MAX_HEADER_BYTES = 200_000
 MAX_DIMENSIONS = 32  # numpy 2 has 64, others that read the file fewer
 
 _FORMAT = "edgebelief"
+_GIVE = "give what GraphLearner.save or `edgebelief fit` wrote"
 _METADATA = "__metadata__"
 _DTYPES = {
     "BOOL": "b1",
@@ -300,9 +301,8 @@ def _guess(start: bytes) -> str:
         return "it is empty: save the model again, or copy the file again"
     for beginning, what in _FOREIGN.items():
         if re.match(beginning, start):
-            what = f"it is no edgebelief model, but looks like {what}"
-            return f"{what}: give a file that edgebelief saved"
-    return "it is no edgebelief model: give a file that edgebelief saved"
+            return f"it is no edgebelief model, but looks like {what}: {_GIVE}"
+    return f"it is no edgebelief model: {_GIVE}"
 
 
 def _damaged(how: str) -> ModelFileError:
@@ -318,7 +318,7 @@ def _described(header: bytes, size: int) -> tuple[str, dict[str, Any], list[_Ent
     content = loads(text, 3, unique)
     metadata = content.pop(_METADATA, None) if type(content) is dict else None
     if type(metadata) is not dict or metadata.get("format") != _FORMAT:
-        raise ModelFileError("it was not saved by edgebelief: give a file that edgebelief saved")
+        raise ModelFileError(f"it was not saved by edgebelief: {_GIVE}")
     version = metadata.get("version")
     if type(version) is not str or not re.fullmatch("[1-9][0-9]{0,8}", version):
         raise _damaged("it has no version")
