@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
+from .. import registry
 from ..data.dataset import GraphDataset
 from ..data.ensembles import (
     BarabasiAlbert,
@@ -20,7 +21,7 @@ from ..data.randomness import Key, split
 from ..data.signals import Filter, adjacency_of, distances, expected_distances, smooth_signals
 from ..validate import check_number
 
-ENSEMBLES = ("geometric", "erdos-renyi", "barabasi-albert", "watts-strogatz")
+ENSEMBLES = tuple(registry.ENSEMBLES)
 METRICS = ("sqeuclidean", "correlation")
 
 
