@@ -74,7 +74,7 @@ MARGINALS: Table = {
     "fixed": Entry("infer.priors:Fixed", "value", "fixed"),
 }
 ENSEMBLES: Table = {
-    "geometric": Entry("data.ensembles:RandomGeometric", "near points of a square"),
+    "geometric": Entry("data.ensembles:RandomGeometric", "nearby points of a square"),
     "erdos-renyi": Entry("data.ensembles:ErdosRenyi", "every pair alike"),
     "barabasi-albert": Entry("data.ensembles:BarabasiAlbert", "with hubs"),
     "watts-strogatz": Entry("data.ensembles:WattsStrogatz", "a ring with shortcuts"),

@@ -37,7 +37,7 @@ def test_fit_predict_score(edgebelief, roads):
     assert edgebelief("predict", *given, "--out", roads / "o.csv").code == ran.code
     table = read_table(roads / "o.csv")
     low, mean, high = (
-        pd.to_numeric(table[name]) for name in ("weight low", "weight", "weight high")
+        pd.to_numeric(table[name]) for name in ("weight_low", "weight", "weight_high")
     )
     assert ((low < mean) & (mean < high)).mean() > 0.9
     scored = edgebelief("score", *given, "--json").json()

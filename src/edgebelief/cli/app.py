@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -52,12 +52,7 @@ def simulate(
             show_default=False,
         ),
     ] = None,
-    ensemble: Annotated[
-        Literal["geometric", "erdos-renyi", "barabasi-albert", "watts-strogatz"],
-        typer.Option(
-            metavar="NAME", help="geometric, erdos-renyi, barabasi-albert or watts-strogatz."
-        ),
-    ] = "geometric",
+    ensemble: o.Ensemble = "geometric",
     density: Annotated[
         float, typer.Option(metavar="SHARE", max=1, help="Share of the pairs that are joined.")
     ] = 0.2,
@@ -175,46 +170,18 @@ def elicit(
     epilog="Example: `edgebelief fit returns.csv --metric correlation --groups sectors.csv "
     "--out model.eb`"
 )
+@o.with_model_options
 def fit(
     data: o.Data,
     out: o.Out,
     labels: o.Labels = None,
     groups: o.Groups = None,
-    metric: o.Metric = "precomputed",
-    transform: o.Transform = None,
-    missing: o.Missing = "error",
+    *,
+    settings: o.Settings,
     nodes: o.Nodes = None,
     transpose: o.Transpose = False,
     covariates: o.Covariates = None,
-    network: o.Network = "dpg",
-    readout: o.Readout = "affine",
-    prior: o.Prior = "altered",
-    density: o.Density = None,
-    depth: o.Depth = 200,
-    scale: Annotated[
-        str | None,
-        typer.Option(
-            metavar="auto|median|relative|NUMBER",
-            help="Multiply the distances: by what suits the prior, by one over each graph's "
-            "median, or by a number. By default, by nothing.",
-            rich_help_panel=o.HOW,
-        ),
-    ] = None,
-    inference: Annotated[
-        Literal["auto", "exact", "nuts", "map", "vi", "modes"],
-        typer.Option(
-            metavar="NAME", help="auto, exact, nuts, map, vi or modes.", rich_help_panel=o.HOW
-        ),
-    ] = "auto",
-    weighted: Annotated[
-        bool,
-        typer.Option(
-            "--weighted",
-            help="Labels are weights: above 0 for an edge, 0 for none, empty for unknown.",
-            rich_help_panel=o.LABELS,
-        ),
-    ] = False,
-    size_aware: o.SizeAware = False,
+    inference: o.Inference = "auto",
     seed: o.Seed = 0,
     force: o.Force = False,
     json: o.Json = False,
@@ -225,26 +192,12 @@ def fit(
     set brings its own labels and covariates.
     """
     with session(json) as this:
-        from .commands import fitted, scale_from
+        from .commands import fitted
         from .inputs import Given
-        from .priors import prior_from
 
-        settings = {
-            "metric": metric,
-            "transform": transform,
-            "missing": missing,
-            "network": network,
-            "readout": readout,
-            "prior": prior_from(prior, density),
-            "depth": depth,
-            "scale": scale_from(scale),
-            "inference": inference,
-            "weighted": weighted,
-            "size_aware": size_aware,
-            "random_state": seed,
-        }
         given = Given(data, nodes, transpose, labels or [], groups, covariates or [])
-        fitted(this, given, settings, out, force)
+        how = {"inference": inference, "random_state": seed}
+        fitted(this, given, {**settings(), **how}, out, force)
 
 
 @app.command(epilog="Example: `edgebelief predict model.eb new.csv --fdr 0.05 --out edges.csv`")
@@ -286,54 +239,42 @@ def predict(
 
 
 @app.command(epilog="Example: `edgebelief check data.npz --prior flat`")
+@o.with_model_options
 def check(
     data: o.Data,
     model: Annotated[
         Path | None,
-        typer.Option("--model", "-m", help="A fitted model; else the prior alone is checked."),
+        typer.Option(
+            "--model",
+            "-m",
+            help="A fitted model, which has settings of its own; else the prior is checked.",
+        ),
     ] = None,
     labels: o.Labels = None,
     groups: o.Groups = None,
-    statistic: Annotated[
-        Literal["density", "components", "degree spread", "triangles"],
-        typer.Option(metavar="NAME", help="density, components, 'degree spread' or triangles."),
-    ] = "density",
+    statistic: o.Statistic = "density",
     draws: Annotated[int, typer.Option(metavar="INT", min=10, help="Data sets to draw.")] = 1000,
-    prior: o.Prior = "altered",
-    density: o.Density = None,
-    depth: o.Depth = 200,
-    metric: o.Metric = "precomputed",
-    transform: o.Transform = None,
-    missing: o.Missing = "error",
+    *,
+    settings: o.Settings,
     nodes: o.Nodes = None,
     transpose: o.Transpose = False,
     covariates: o.Covariates = None,
-    readout: o.Readout = "affine",
     out: o.OptionalOut = None,
     seed: o.Seed = 0,
     force: o.Force = False,
     json: o.Json = False,
 ) -> None:
-    """What graphs the prior, or a fitted model, expects of these data, against their labels.
+    """Compare the graphs that the prior, or a fitted model, expects with the labels of these data.
 
     --out draws a picture (.png, .svg or .pdf).
     """
     with session(json) as this:
         from .commands import checked
         from .inputs import Given
-        from .priors import prior_from
 
-        settings = {
-            "metric": metric,
-            "transform": transform,
-            "missing": missing,
-            "depth": depth,
-            "readout": readout,
-            "prior": prior_from(prior, density),
-        }
         given = Given(data, nodes, transpose, labels or [], groups, covariates or [])
         how = {"statistic": statistic, "n": draws, "key": seed}
-        checked(this, model, given, settings, how, out, force)
+        checked(this, model, given, settings(), how, out, force)
 
 
 @app.command(epilog="Example: `edgebelief score model.eb held-out.npz`")

@@ -389,8 +389,8 @@ class GraphLearner(BaseEstimator):
         DataFrame
             graph (where there are several), source, target, probability, sd (of the edge),
             epistemic (sd of the probability), aleatoric, low, high, decision. Where edges have
-            weights, before that: weight (its mean, if the pair is an edge) and its interval, weight
-            low and weight high.
+            weights, before that: weight (its mean, if the pair is an edge) and its interval,
+            weight_low and weight_high.
         """
         graphs, found, weights = self._predicted_all(X, covariates, level or 0.9)
         ranges = None
@@ -411,7 +411,7 @@ class GraphLearner(BaseEstimator):
             if weights is not None:
                 columns["weight"] = weights[t].mean
                 if level is not None:
-                    columns |= {"weight low": weights[t].low, "weight high": weights[t].high}
+                    columns |= {"weight_low": weights[t].low, "weight_high": weights[t].high}
             columns["decision"] = decide(belief.mean, **rule).astype(int)
             order = np.argsort(-belief.mean, kind="stable")
             frames.append(pd.DataFrame(columns).iloc[order])
