@@ -25,7 +25,7 @@ from ..readouts import Readout
 from ..registry import ENGINES, PARTS
 from ..validate import check_number
 from . import modelfile
-from .arrays import demand, family_in, family_out, terms_in, terms_out, under
+from .arrays import Arrays, demand, family_in, family_out, terms_in, terms_out, under
 from .modelfile import ModelFileError
 
 KIND = "GraphLearner"
@@ -94,7 +94,7 @@ def write(path: str | Path, saved: SavedLearner) -> None:
 
 
 def read(path: str | Path) -> SavedLearner:
-    """Read what `write` wrote. Whether its settings make a learner is for the caller to check."""
+    """Read what `write` wrote. The caller checks whether its settings make a learner."""
     kind, settings, arrays = modelfile.read(path)
     if kind != KIND:
         raise ModelFileError(f"{path}: holds a {kind!r}, not a {KIND}.")
@@ -116,7 +116,7 @@ def reading(path: str | Path) -> Iterator[None]:
         ) from None
 
 
-def _restored(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> SavedLearner:
+def _restored(settings: dict[str, Any], arrays: Arrays) -> SavedLearner:
     parts = {name: _decoded(settings["model"][name]) for name in MODEL}
     for name, part in parts.items():
         demand(isinstance(part, MODEL[name]), f"its {name} is a {type(part).__name__}")
