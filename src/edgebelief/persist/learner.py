@@ -183,7 +183,7 @@ def _encoded(value: Any) -> Any:
         if name not in PARTS or PARTS[name].load() is not type(value):
             raise ModelFileError(
                 f"a model file keeps the parts {', '.join(PARTS)}; this learner has a {name}. "
-                f"Build a model file of your own with edgebelief.modelfile."
+                f"Build a model file of your own with edgebelief.persist.modelfile."
             )
         if isinstance(value, Network):
             check_network(value)
