@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
+from .. import registry
 from ..data.dataset import GraphDataset
 from ..data.ensembles import (
     BarabasiAlbert,
@@ -20,7 +21,7 @@ from ..data.signals import Filter, adjacency_of, distances, expected_distances, 
 from ..errors import Remedy, Setting, SettingError, SettingTypeError
 from ..validate import check_number, check_whole
 
-ENSEMBLES = ("geometric", "erdos-renyi", "barabasi-albert", "watts-strogatz")
+ENSEMBLES = tuple(registry.ENSEMBLES)
 METRICS = ("sqeuclidean", "correlation")
 
 

@@ -7,7 +7,7 @@ implicit derivatives: infinite depth, and no truncation.
 
 import abc
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import equinox as eqx
 import jax
@@ -65,6 +65,11 @@ class Network(eqx.Module):
     """Whose priors and readout the paper gives it: "dpg", "pds" or "mimo"."""
     forward_mode: ClassVar[bool] = True
     """Whether derivatives run along with the layers (few parameters), or come back (many)."""
+
+    @classmethod
+    def of_depth(cls, depth: int | None) -> Self:
+        """Make the network with so many layers, all else as by default."""
+        return cls(depth=depth)
 
     @abc.abstractmethod
     def init(self, params: Any, e: Float[Array, " edges"], support: Incidence) -> Any:

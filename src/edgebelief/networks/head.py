@@ -1,7 +1,7 @@
 """MIMO-E: a few more layers, with parameters of their own, on top of a trained MIMO."""
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import equinox as eqx
 import jax
@@ -68,6 +68,11 @@ class StochasticHead(Network):
     scale_law = False
     stable = True
     kind = "mimo"
+
+    @classmethod
+    def of_depth(cls, depth: int | None) -> Self:
+        """Make a head on a base of so many layers."""
+        return cls(base=MIMO.of_depth(depth))
 
     def __check_init__(self) -> None:
         if not isinstance(self.base, MIMO):
