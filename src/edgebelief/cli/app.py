@@ -26,7 +26,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from .. import __version__
+        from ..version import __version__
 
         print(f"edgebelief {__version__}")
         raise typer.Exit()

@@ -49,8 +49,8 @@ def _tell_machine(this: Session) -> None:
 
     import jax
 
-    from .. import __version__
     from ..cores import n_cores
+    from ..version import __version__
 
     facts = {"edgebelief": __version__, "python": platform.python_version()}
     facts |= {name: version(name) for name in ("jax", "numpyro", "numpy", "scikit-learn")}

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from .. import __version__
 from ..infer import EdgeModel, Finding, Fingerprint, Likelihood, Posterior, Prior, Verdict
 from ..infer.exact.theta import ThetaPosterior
 from ..infer.exact.weights import WeightedThetaPosterior
@@ -24,6 +23,7 @@ from ..networks import Network
 from ..readouts import Readout
 from ..registry import ENGINES, PARTS
 from ..validate import check_number
+from ..version import __version__
 from . import modelfile
 from .arrays import Arrays, demand, family_in, family_out, terms_in, terms_out, under
 from .modelfile import ModelFileError

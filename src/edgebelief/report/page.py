@@ -14,12 +14,12 @@ import numpy as np
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from .. import __version__
 from ..belief import metrics
 from ..belief.predict import Predictions
 from ..errors import InputError
 from ..infer.posterior import Fingerprint, Posterior
 from ..plots.terms import WORDS
+from ..version import __version__
 from . import words
 from .payload import EDGES, LARGEST, WHOLE, Shown, as_json, clean, payload
 from .summary import NEAR_CERTAIN, Summary

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from .. import __version__
 from ..belief.checks import PredictiveCheck
 from ..belief.explain import TermCurve
 from ..belief.metrics import error
@@ -19,6 +18,7 @@ from ..belief.predict import Predictions
 from ..infer.posterior import Fingerprint, Posterior
 from ..infer.priors import Marginal
 from ..readouts import Additive, TwoSlope
+from ..version import __version__
 from .payload import clean
 from .summary import DOUBTFUL, NEAR_CERTAIN, Summary
 
