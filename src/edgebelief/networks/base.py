@@ -17,7 +17,6 @@ from jax import lax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, ArrayLike, Float, Num
 
-
 from ..edges import Support
 from ..incidence import EdgeArray, Incidence, Square
 from ..validate import complete_support, is_one_graph

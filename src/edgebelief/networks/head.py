@@ -1,5 +1,6 @@
 """MIMO-E: a few more layers, with new parameters, on top of a trained MIMO."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -8,8 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.nn import relu
-from jaxtyping import Array, Float
-from numpy.typing import ArrayLike
+from jaxtyping import Array, ArrayLike, Float
 
 from ..convex.iterations import DualState, dpg_dual_step
 from ..edges import Support
@@ -24,7 +24,7 @@ class HeadParams(NamedTuple):
     theta: Float[Array, " heads"]
 
 
-def _as_tuple(theta: ArrayLike | None) -> tuple[float, ...] | None:
+def _as_tuple(theta: ArrayLike | Sequence[float] | None) -> tuple[float, ...] | None:
     return None if theta is None else tuple(map(float, np.ravel(theta)))
 
 
@@ -104,7 +104,7 @@ class StochasticHead(Network[HeadParams, DualState]):
     def is_prepared(self) -> bool:
         return self.theta is not None
 
-    def trained(self, theta: ArrayLike) -> "StochasticHead":
+    def trained(self, theta: ArrayLike | Sequence[float]) -> "StochasticHead":
         """Return this network on a base with the parameters `theta`."""
         return replace(self, theta=_as_tuple(theta))
 
