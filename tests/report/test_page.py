@@ -323,8 +323,8 @@ def test_findings_cautions_and_assumptions_are_shown():
     assert "times those that were fitted" in text
     assert "Assumptions No labels: trained on 50 simulated graphs." in text
     assert "R-hat 1.2" in text
-    assert "Nothing wrong was found" not in text
-    assert "Nothing wrong was found" in Page(random_report([6]).html()).text
+    assert "No problem found" not in text
+    assert "No problem found" in Page(random_report([6]).html()).text
 
 
 def test_settings_make_it_again():

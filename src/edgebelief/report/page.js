@@ -241,8 +241,8 @@
       const there = (edges) => edges.filter((edge) => edge.label === "1").length;
       const missed = there(edgesOf(current)) - there(drawn);
       const wrong = drawn.filter((edge) => edge.label === "0").length;
-      text += " According to the labels, " + wrong.toLocaleString("en-US") + " of them " + (wrong === 1 ? "is" : "are") +
-        " not an edge, and " + many(missed, "edge") + (missed === 1 ? " is" : " are") + " not drawn.";
+      text += " According to the labels, " + wrong.toLocaleString("en-US") + " of them " + (wrong === 1 ? "is not an edge" : "are not edges") +
+        ", and " + many(missed, "edge") + (missed === 1 ? " is" : " are") + " not drawn.";
     }
     return text;
   }
