@@ -1,7 +1,7 @@
 """Draw one figure per display, from a small study on simulated data.
 
-Elicits a prior from beliefs about graphs, checks it, fits a model, checks that, predicts graphs that
-were not fitted, and draws each step.
+Elicits a prior from beliefs about graphs, checks it, fits a model, checks that, predicts graphs
+that were not fitted, and draws each step.
 
     python examples/gallery.py [folder]
 """
@@ -82,6 +82,8 @@ def main(folder: Path) -> None:
 
 
 class Display(Protocol):
+    """A display of `edgebelief.plots`."""
+
     def plot(self) -> object: ...
 
 
