@@ -20,6 +20,7 @@ from .item import FAR, Answer, Outcome, Row, Table, Work
 from .models import (
     PAPERS_GRAPHS,
     SCORES,
+    authors_graphs,
     fitted,
     moments,
     quietly,
@@ -128,7 +129,10 @@ def run(work: Work) -> Outcome:
 
 def chains(theirs: bool, s: Settings, path: Path | None) -> Answer:
     """Draw by NUTS, and compare with the moments of the same posterior by `Exact`."""
-    train, _ = train_and_test(s.n_train, 0, s.n_nodes, authors=path)
+    if path is not None:
+        train = authors_graphs(path)["train"][: s.n_train]
+    else:
+        train = GraphDataset.sample(0, PAPERS_GRAPHS, s.n_train, s.n_nodes)
     model = EdgeModel(DPG(s.shallow))
     engine = _engine(s, s.n_draws, target_accept=s.target_accept)
     with quietly():
