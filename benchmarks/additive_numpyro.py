@@ -44,7 +44,7 @@ from edgebelief.networks import DPG
 from edgebelief.readouts import OF_NETWORK, Additive
 
 LAYERS = 200
-# Of the test likelihood in `--predictive`: denser near 0, where the mean changes fastest.
+# Powers of the test likelihood in `--predictive`: denser near 0, where the mean changes fastest.
 POWERS = (0, 0.004, 0.015, 0.035, 0.062, 0.1, 0.145, 0.2, 0.27, 0.36, 0.47, 0.6, 0.75, 0.87, 1)
 
 
@@ -59,16 +59,16 @@ def authors_split(folder: Path) -> Split:
 def network(theta: jax.Array, E: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Run the paper's Algorithm 1 on matrices; return weights and duals after the last layer."""
     n = E.shape[-1]
-    off = 1 - jnp.eye(n)
+    off_diagonal = 1 - jnp.eye(n)
 
     def layer(state: tuple[jax.Array, jax.Array], _: None) -> tuple[Any, None]:
         A, lam = state
         u = A.sum(-1) - (n - 1) * lam
         lam = (jnp.sqrt(u**2 + 4 * (n - 1)) - u) / (2 * (n - 1))
-        A = jnp.maximum(0, (lam[:, :, None] + lam[:, None, :]) / 2 - theta * E) * off
+        A = jnp.maximum(0, (lam[:, :, None] + lam[:, None, :]) / 2 - theta * E) * off_diagonal
         return (A, lam), None
 
-    start = 0.5 * off * jnp.ones((len(E), 1, 1)), 17.0 * jnp.ones((len(E), n))
+    start = 0.5 * off_diagonal * jnp.ones((len(E), 1, 1)), 17.0 * jnp.ones((len(E), n))
     return lax.scan(layer, start, None, length=LAYERS)[0]
 
 

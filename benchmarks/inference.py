@@ -178,7 +178,7 @@ def say(what: str) -> None:
     print(f"  [edgebelief] {what}", file=sys.stderr, flush=True)
 
 
-# The process that starts them.
+# The process that starts these.
 
 
 def write_data(folder: Path, source: str | None) -> None:

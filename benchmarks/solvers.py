@@ -25,7 +25,7 @@ from edgebelief.data import RandomGeometric, expected_distances
 TOLERANCE = 1e-9
 THETAS = (0.1, 1.0, 10.0)
 RADIUS = {20: 0.32, 200: 0.15, 1000: 0.08}  # mean degree 5 to 20
-# In units of 1/(2 beta + sqrt(2L)), below which PDS is known to converge; more may do.
+# Step sizes in units of 1/(2 beta + sqrt(2L)), below which PDS is known to converge.
 STEPS = (0.25, 0.5, 0.75, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0)
 
 

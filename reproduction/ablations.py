@@ -66,7 +66,7 @@ class Ablations:
     subsets: tuple[tuple[int, int], ...] = ((50, 20), (5, 20), (2, 20), (1, 20))
     """Numbers of training graphs, and how many random sets of each number."""
     partial: tuple[tuple[int, int], ...] = ((50, 10), (2, 20))
-    """The same for a posterior over part of the parameters: the first of those sets."""
+    """Numbers of training graphs and sets for a posterior over part of the parameters."""
     chains: tuple[int, ...] = (50, 5, 2, 1)
     chain_subsets: int = 2
     """On how many of the sets NUTS runs as well."""
@@ -105,17 +105,17 @@ def run(work: Work) -> Outcome:
         }
         for size in s.chains
     }
-    theirs = work.once(on_authors, tuple(pairs), s.graphs, using=using) if authors else {}
+    on_first = work.once(on_authors, tuple(pairs), s.graphs, using=using) if authors else {}
     return Outcome(
         [
             *_describe_scores(pairs),
-            *_describe_authors(theirs, pairs),
+            *_describe_authors(on_first, pairs),
             *_describe_text(pairs),
             *_describe_chains(ran, pairs),
             *_describe_partial(partly, pairs),
             _describe_test(authors, s.graphs),
         ],
-        _rows(pairs, ran, theirs),
+        _rows(pairs, ran, on_first),
         [_differences(pairs), _chains(ran, pairs), _partial(partly, pairs)],
         {"what a flat prior costs, and what doubt in part is worth": _figure(pairs, partly)},
         {"pairs": pairs, "partial": partly, "chains": ran},
@@ -249,13 +249,13 @@ def _either(pairs: Pairs, few: list[int]) -> str:
     return f"the flat prior has the lower NLL on {', '.join(shares)}"
 
 
-def _describe_authors(theirs: Answer, pairs: Pairs) -> list[str]:
+def _describe_authors(on_first: Answer, pairs: Pairs) -> list[str]:
     """Describe how the published table compares with fits to the first graphs."""
-    known = [size for size in pairs if str(size) in theirs and size in ABLATION]
+    known = [size for size in pairs if str(size) in on_first and size in ABLATION]
     if not known:
         return []
     differences = [
-        abs(theirs[str(size)][name]["NLL"] / ABLATION[size][name][1] - 1)
+        abs(on_first[str(size)][name]["NLL"] / ABLATION[size][name][1] - 1)
         for size in known
         for name in PRIORS
     ]
@@ -385,14 +385,14 @@ def _describe_test(authors: bool, s: Graphs) -> str:
     )
 
 
-def _rows(pairs: Pairs, ran: Ran, theirs: Answer) -> list[Row]:
+def _rows(pairs: Pairs, ran: Ran, on_first: Answer) -> list[Row]:
     rows = []
     for size, answers in pairs.items():
         for name in PRIORS:
             published = ABLATION.get(size, {}).get(name)
             for k, score in enumerate(SCORES, 1):
                 values = column(answers, name, score)
-                first = theirs.get(str(size), {}).get(name, {}).get(score)
+                first = on_first.get(str(size), {}).get(name, {}).get(score)
                 note = "" if first is None else f"{_first(size)}: {first:.4g}"
                 rows.append(
                     Row(

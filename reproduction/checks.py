@@ -32,7 +32,7 @@ CLAIM = (
 )
 PRIORS = ("original", "altered")
 QUARTERS = ((0.0, 0.25), (0.25, 0.5), (0.5, 0.75), (0.75, 1.0))
-# The paper does not state the depth of its check.
+# The paper does not state the depth of its check; these are tried as well.
 OTHER_DEPTHS = (15, 10, 20)
 STATISTICS = ("density", "degree spread", "triangles", "components")
 # A tail probability below this, or above one minus this, means that the check fails.
@@ -69,8 +69,8 @@ def run(work: Work) -> Outcome:
     """Check both priors on several draws of inputs, and the posterior with several statistics."""
     s = work.settings(FULL, SMALL)
     path = work.authors
-    theirs = path is not None
-    own = {
+    authors = path is not None
+    ours = {
         prior: [
             work.once(before, prior, k, False, s, using=(None,)) for k in range(s.draws_of_inputs)
         ]
@@ -78,43 +78,43 @@ def run(work: Work) -> Outcome:
     }
     on_authors = {
         prior: [work.once(before, prior, k, True, s, using=(path,)) for k in range(s.groups)]
-        for prior in (PRIORS if theirs else ())
+        for prior in (PRIORS if authors else ())
     }
-    depths = (*(OTHER_DEPTHS[:1] if work.small else OTHER_DEPTHS), s.depth) if theirs else ()
+    depths = (*(OTHER_DEPTHS[:1] if work.small else OTHER_DEPTHS), s.depth) if authors else ()
     shallow = [
         [depth, prior, *work.once(shares_at, depth, prior, s, using=(path,))]
         for prior in PRIORS
         for depth in sorted(depths)
     ]
     after = {
-        labels: work.once(after_labels, labels, theirs, s, using=(path,))
+        labels: work.once(after_labels, labels, authors, s, using=(path,))
         for labels in ("fitted", "shuffled", "held out")
     }
     return Outcome(
         [
-            _describe_shares(own, on_authors),
-            *([_describe_depth(shallow, s)] if theirs else []),
-            _describe_text(own),
-            _describe_all_densities(own),
+            _describe_shares(ours, on_authors),
+            *([_describe_depth(shallow, s)] if authors else []),
+            _describe_text(ours),
+            _describe_all_densities(ours),
             _describe_posterior(after),
             _describe_statistics(after),
             f"Prior predictive checks: depth {s.depth}, {s.n_inputs} inputs, {s.n_replicates} "
             f"replicated data sets, {s.draws_of_inputs} draws of inputs of our own; ± is the "
             f"standard deviation over those, since the paper took one draw."
-            + ("" if theirs else " The authors' graphs (rg032.npz) were missing."),
+            + ("" if authors else " The authors' graphs (rg032.npz) were missing."),
         ],
-        _rows(own, on_authors),
-        [_statistics(after), *([_depths(shallow)] if theirs else [])],
+        _rows(ours, on_authors),
+        [_statistics(after), *([_depths(shallow)] if authors else [])],
         {
-            "densities of replicated data sets": _figure(own, on_authors, after),
+            "densities of replicated data sets": _figure(ours, on_authors, after),
             "other statistics after the labels": _other_figure(after),
         },
     )
 
 
-def before(prior: str, k: int, theirs: bool, s: Checks, path: Path | None) -> Answer:
+def before(prior: str, k: int, authors: bool, s: Checks, path: Path | None) -> Answer:
     """Run a prior predictive check on the `k`-th group of inputs."""
-    if theirs and path is not None:
+    if authors and path is not None:
         inputs = authors_graphs(path)["train"][k * s.n_inputs :][: s.n_inputs]
     else:
         inputs = GraphDataset.sample(200 + k, PAPERS_GRAPHS, s.n_inputs, s.n_nodes)
@@ -134,7 +134,7 @@ def shares_at(depth: int, prior: str, s: Checks, path: Path) -> list[float]:
     return [float(share) for share in np.mean(shares, 0)]
 
 
-def after_labels(labels: str, theirs: bool, s: Checks, path: Path | None) -> Answer:
+def after_labels(labels: str, authors: bool, s: Checks, path: Path | None) -> Answer:
     """Run posterior predictive checks of several statistics.
 
     They are on the training graphs ("fitted"), on training graphs whose labels have nothing to do
@@ -199,7 +199,7 @@ def _over(checks: list[Answer], interval: Interval) -> tuple[float, float | None
 ByPrior = dict[str, list[Answer]]
 
 
-def _rows(own: ByPrior, on_authors: ByPrior) -> list[Row]:
+def _rows(ours: ByPrior, on_authors: ByPrior) -> list[Row]:
     rows = []
     for prior in PRIORS:
         cases = [
@@ -215,14 +215,14 @@ def _rows(own: ByPrior, on_authors: ByPrior) -> list[Row]:
                     f"the authors' graphs {np.mean(shares):.3g} "
                     f"({min(shares):.3g} to {max(shares):.3g})"
                 )
-            rows.append(Row(f"{prior}, {what}", *_over(own[prior], interval), published, note))
+            rows.append(Row(f"{prior}, {what}", *_over(ours[prior], interval), published, note))
     return rows
 
 
-def _describe_shares(own: ByPrior, on_authors: ByPrior) -> str:
-    quarters = [row for row in _rows(own, {}) if "(" in row.what and row.away is not None]
+def _describe_shares(ours: ByPrior, on_authors: ByPrior) -> str:
+    quarters = [row for row in _rows(ours, {}) if "(" in row.what and row.away is not None]
     far = max(quarters, key=lambda row: abs(row.away or 0.0))
-    said = (
+    text = (
         f"Shares of the four quarters of density: "
         f"{'hold' if abs(far.away or 0.0) <= FAR else 'do not all hold'} (the published ones are "
         f"at most {abs(far.away or 0.0):.1f} standard deviations over draws of inputs from ours: "
@@ -237,12 +237,12 @@ def _describe_shares(own: ByPrior, on_authors: ByPrior) -> str:
             for k, quarter in enumerate(QUARTERS)
             for shares in [[_share(check, Interval(*quarter)) for check in on_authors[prior]]]
         )
-        said += (
+        text += (
             f" On {len(on_authors['altered'])} groups of the authors' own graphs "
             f"{'every' if inside else 'not every'} published share is within the range of "
             f"ours, give or take two Monte Carlo errors."
         )
-    return said
+    return text
 
 
 def _describe_depth(shallow: list[list[Any]], s: Checks) -> str:
@@ -274,11 +274,11 @@ def _describe_depth(shallow: list[list[Any]], s: Checks) -> str:
     )
 
 
-def _describe_text(own: ByPrior) -> str:
+def _describe_text(ours: ByPrior) -> str:
     words, beyond = [], []
     for prior in PRIORS:
         open_, closed = (
-            _over(own[prior], Interval(0.75, 1.0, which))[0] for which in (False, True)
+            _over(ours[prior], Interval(0.75, 1.0, which))[0] for which in (False, True)
         )
         words.append(f"{prior} {open_:.1f} % and {closed:.1f} %")
         beyond.append(closed - open_)
@@ -291,11 +291,11 @@ def _describe_text(own: ByPrior) -> str:
     )
 
 
-def _describe_all_densities(own: ByPrior) -> str:
-    near = {prior: _over(own[prior], Interval(0.85, 0.95))[0] for prior in PRIORS}
+def _describe_all_densities(ours: ByPrior) -> str:
+    near = {prior: _over(ours[prior], Interval(0.85, 0.95))[0] for prior in PRIORS}
     least = {}
     for prior in PRIORS:
-        pooled = _pooled(own[prior])
+        pooled = _pooled(ours[prior])
         least[prior] = 100 * np.histogram(pooled, 20, (0, 1))[0].min() / pooled.size
     ratio = near["altered"] / near["original"] if near["original"] else np.inf
     drawn = "drawn" if least["altered"] > 0 else "NOT all drawn"
@@ -318,24 +318,24 @@ def _plausible(check: Answer) -> bool:
 
 def _describe_posterior(after: After) -> str:
     right, wrong = after["fitted"]["density"], after["shuffled"]["density"]
-    said = (
+    text = (
         f"Under the posterior densities are {right['mean']:.4f} ± {right['sd']:.4f}, and that of "
         f"the labels is {right['observed']:.4f} ({100 * right['tail']:.0f} % above): "
         f"{'holds' if _plausible(right) else 'does not hold'}."
     )
     if _plausible(wrong):
-        said += (
+        text += (
             f" But this check cannot fail, and gives no confidence in the fit: b is fitted, so "
             f"that the mean density is right whatever the network does. With labels shuffled "
             f"within each graph, which have nothing to do with the distances, it gives "
             f"{wrong['mean']:.4f} ± {wrong['sd']:.4f} for {wrong['observed']:.4f} "
             f"({100 * wrong['tail']:.0f} % above)."
         )
-    return said
+    return text
 
 
 def _describe_statistics(after: After) -> str:
-    said = []
+    parts = []
     for labels in ("fitted", "held out"):
         words = [
             f"{name} {check['mean']:.4g} ± {check['sd']:.2g} against {check['observed']:.4g}"
@@ -343,11 +343,11 @@ def _describe_statistics(after: After) -> str:
             if not _plausible(check)
         ]
         where = "the training graphs" if labels == "fitted" else "held-out graphs"
-        said.append(
+        parts.append(
             f"on {where} it fails in {', '.join(words)}" if words else f"on {where} in none"
         )
     return (
-        f"Statistics that b does not determine can fail. DPG: {'; '.join(said)} (replicated "
+        f"Statistics that b does not determine can fail. DPG: {'; '.join(parts)} (replicated "
         f"against labels, means over the graphs). Given the parameters edges are drawn "
         f"independently; labels are not independent, if only because every graph is connected."
     )
@@ -368,9 +368,9 @@ def _depths(shallow: list[list[Any]]) -> Table:
     return Table("Prior predictive checks by depth, on the authors' graphs", columns, shallow)
 
 
-def _figure(own: ByPrior, on_authors: ByPrior, after: After) -> Figure:
+def _figure(ours: ByPrior, on_authors: ByPrior, after: After) -> Figure:
     posterior = after["fitted"]["density"]
-    checks, observed = on_authors or own, posterior["observed"]
+    checks, observed = on_authors or ours, posterior["observed"]
     shown = {
         f"{prior} prior": PredictiveCheck(_pooled(checks[prior]), observed, "density")
         for prior in PRIORS

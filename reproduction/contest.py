@@ -46,20 +46,20 @@ class Contest:
 
 
 @dataclass(frozen=True)
-class Who:
+class Contestants:
     """Which models compete, and how often."""
 
     seeds: int = 8
     """How often DPG is fitted, to graphs of our own."""
     additive_seeds: int = 3
-    """How often the additive readout is."""
+    """How often the additive readout is fitted, to graphs of our own."""
     slow: tuple[str, ...] = ("PDS", "MIMO, 2", "MIMO", "MIMO, 8", "MIMO-E", "MIMO-E, 4")
     """Models fitted once, to the authors' graphs if these exist."""
 
 
-FULL, EVERYONE = Contest(), Who()
+FULL, EVERYONE = Contest(), Contestants()
 SMALL = Contest(6, 6, 8, 10, signals=(10, 1000), n_draws=60, predict_with=50)
-SOME = Who(2, 1, ("MIMO",))  # each further model takes half a minute to compile
+SOME = Contestants(2, 1, ("MIMO",))  # each further model takes half a minute to compile
 
 
 class Entry(NamedTuple):

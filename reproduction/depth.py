@@ -126,17 +126,17 @@ def _rows(ours: Ours, on_authors: Authors) -> list[Row]:
 
 def _describe_depth(ours: Ours) -> str:
     words = ", ".join(f"{_name(d)}: {_scores(answers).mean():.2f}" for d, answers in ours.items())
-    said = f"Test NLL on graphs of our own, by depth: {words}."
+    text = f"Test NLL on graphs of our own, by depth: {words}."
     deeper = [depth for depth in ours if depth is not None and depth > 200]
     if 200 in ours and deeper:
         gain, error = _gain(ours, 200, deeper[-1])
         share = gain / _scores(ours[200]).mean()
-        said += (
+        text += (
             f" No significant improvement beyond 200: "
             f"{'holds' if share < 0.01 else 'does not hold'} (with {deeper[-1]} layers the NLL is "
             f"lower by {gain:.3f} ± {error:.3f}, {100 * share:.2f} %)."
         )
-    return said
+    return text
 
 
 def _gain(ours: Ours, depth: int, other: int | None, score: str = "NLL") -> tuple[float, float]:
@@ -211,9 +211,9 @@ def _figure(ours: Ours, on_authors: Authors) -> Figure:
     axes = axes_for(None, 1, 3, (13, 3.9))
     x = np.arange(len(ours))
     for axis, score in zip(axes, ("NLL", "error %"), strict=False):
-        each = np.array([_scores(answers, score) for answers in ours.values()])
-        axis.plot(x, each, color=BLUE, lw=0.8, alpha=0.5)
-        axis.plot(x, each.mean(1), "o-", color=BLUE, lw=2.2, label="our graphs (thin: a seed)")
+        by_seed = np.array([_scores(answers, score) for answers in ours.values()])
+        axis.plot(x, by_seed, color=BLUE, lw=0.8, alpha=0.5)
+        axis.plot(x, by_seed.mean(1), "o-", color=BLUE, lw=2.2, label="our graphs (thin: a seed)")
         if on_authors:
             axis.plot(x, column(on_authors.values(), "scores", score), "s-", color=ORANGE, ms=5,
                       label="the authors' graphs")  # fmt: skip

@@ -39,7 +39,7 @@ PAPERS_GRAPHS = RandomGeometric(0.32)
 START = 4
 # A gradient of eight channels takes five times as long as one of four: their training is stopped.
 ROUNDS = {8: 60}
-# From these probabilities on, a logarithm would be of rounding errors.
+# Probabilities are clipped at this distance from 0 and 1, so that their logarithms are finite.
 SMALLEST = 1e-12
 
 Arguments = ParamSpec("Arguments")

@@ -91,24 +91,24 @@ def run(work: Work) -> Outcome:
     """Run chains on RG(1/3), and fit five ensembles and training sets of several sizes."""
     s = work.settings(FULL, SMALL)
     path = work.authors
-    theirs = path is not None
-    drawn = work.once(chains, theirs, s, using=(path,))
+    authors = path is not None
+    drawn = work.once(chains, authors, s, using=(path,))
     scores = {
         name: [work.once(on_ensemble, name, seed, s) for seed in range(s.seeds)] for name in KINDS
     }
     by_size = {size: work.once(from_few, size, s) for size in s.sizes}
-    on_theirs = work.once(on_ensemble, "RG(1/3)", None, s, using=(path,)) if theirs else None
+    on_authors = work.once(on_ensemble, "RG(1/3)", None, s, using=(path,)) if authors else None
     stuck = [work.once(with_stuck_chains, seed, s) for seed in range(min(s.seeds, 4))]
     ends = work.once(started_anywhere, 0, s)
     rows = [row for name in KINDS for row in _rows(name, scores[name])]
-    if on_theirs:
-        rows = [_noted(row, on_theirs) for row in rows]
-    whose = "the authors'" if theirs else "our own"
+    if on_authors:
+        rows = [_noted(row, on_authors) for row in rows]
+    whose = "the authors'" if authors else "our own"
     figures = drawn["figures"]
     return Outcome(
         [
             _describe_chains(drawn, whose, s),
-            _describe_ensembles(rows, on_theirs),
+            _describe_ensembles(rows, on_authors),
             _describe_trees(rows, scores["BA(1)"], stuck, ends),
             _describe_sizes(by_size),
             _describe_marginals(by_size),
@@ -127,7 +127,7 @@ def run(work: Work) -> Outcome:
     )
 
 
-def chains(theirs: bool, s: Settings, path: Path | None) -> Answer:
+def chains(authors: bool, s: Settings, path: Path | None) -> Answer:
     """Draw by NUTS, and compare with the moments of the same posterior by `Exact`."""
     if path is not None:
         train = authors_graphs(path)["train"][: s.n_train]
@@ -231,37 +231,37 @@ def _describe_chains(drawn: Answer, whose: str, s: Settings) -> str:
     )
 
 
-def _noted(row: Row, on_theirs: Answer) -> Row:
+def _noted(row: Row, on_authors: Answer) -> Row:
     """Note the score on the authors' graphs in a row about RG(1/3)."""
     name, _, score = row.what.partition(", ")
     if name != "RG(1/3)":
         return row
-    return row._replace(note=f"on the authors' graphs {on_theirs['scores'][score]:.4g}")
+    return row._replace(note=f"on the authors' graphs {on_authors['scores'][score]:.4g}")
 
 
-def _describe_ensembles(rows: list[Row], on_theirs: Answer | None) -> str:
+def _describe_ensembles(rows: list[Row], on_authors: Answer | None) -> str:
     away = [row for row in rows if row.away is not None and abs(row.away) > FAR]
     names = {row.what.partition(",")[0] for row in away}
     words = ", ".join(
         f"{row.what} {row.ours:.3g} ± {row.error:.2g} (published {row.paper:.3g})" for row in away
     )
-    said = (
+    text = (
         f"Trained and tested on each ensemble: {len(KINDS) - len(names)} of {len(KINDS)} have "
         f"every published score within two standard deviations over our seeds."
     )
     if away:
-        said += f" Outside are: {words}."
-    if on_theirs:
-        theirs = zip(SCORES, OTHER_ENSEMBLES["RG(1/3)"], strict=True)
+        text += f" Outside are: {words}."
+    if on_authors:
+        known = zip(SCORES, OTHER_ENSEMBLES["RG(1/3)"], strict=True)
         largest = max(
-            abs(on_theirs["scores"][score] / published - 1) for score, published in theirs
+            abs(on_authors["scores"][score] / published - 1) for score, published in known
         )
-        said += (
-            f" On the authors' own RG(1/3) graphs the NLL is {on_theirs['scores']['NLL']:.3f} "
+        text += (
+            f" On the authors' own RG(1/3) graphs the NLL is {on_authors['scores']['NLL']:.3f} "
             f"(published {OTHER_ENSEMBLES['RG(1/3)'][0]}), and no score differs by more "
             f"than {100 * largest:.0f} %."
         )
-    return said
+    return text
 
 
 def _describe_trees(
@@ -269,7 +269,7 @@ def _describe_trees(
 ) -> str:
     """Describe the two modes on BA(1), and what the published scores are like."""
     linear = int((column(answers, "parameters", "theta", "mean") < AT_MODE / 4).sum())
-    said = (
+    text = (
         f"On BA(1) the posterior has two modes: theta about {AT_MODE}, and theta near 0 with delta "
         f"in the thousands, where no weight is zero and the network is nearly linear. The latter "
         f"has most of the probability for {linear} of {len(answers)} seeds."
@@ -286,14 +286,14 @@ def _describe_trees(
         for score, values in mixed.items()
     )
     if far and near:
-        said += (
+        text += (
             f" The published scores are those of neither. They agree with one of four chains at "
             f"theta = {AT_MODE} and three stuck about {STUCK:g}: {words}. The authors' chains "
             f"were not posted, so that this is a guess, but one that fits all four scores. (Chains "
             f"of ours that start at draws of the prior end at theta = "
             f"{', '.join(f'{theta:.2g}' for theta in ends)}.)"
         )
-    return said
+    return text
 
 
 def _stuck_table(answers: list[Answer], stuck: list[Answer]) -> Table:

@@ -59,7 +59,7 @@ def run(work: Work) -> Outcome:
     s = work.settings(FULL, SMALL)
     rows = [
         *_compare_contest(work),
-        *_compare_doubt(work),
+        *_compare_uncertainty(work),
         *_compare_sizes(work, s),
         *_compare_few(work, s),
         *_compare_stocks(work),
@@ -131,7 +131,7 @@ def _compare_contest(work: Work) -> list[Comparison]:
     return rows
 
 
-def _compare_doubt(work: Work) -> list[Comparison]:
+def _compare_uncertainty(work: Work) -> list[Comparison]:
     s = work.settings(uncertainty.FULL, uncertainty.SMALL)
     path = work.authors
     paper, additive = (

@@ -132,7 +132,7 @@ def by_neighbours(problem: Problem, seed: int = 0) -> np.ndarray:
 
 
 def _smaller_rank(data: GraphDataset) -> np.ndarray:
-    """For each pair, count the nodes that are nearer; of its two ends, take the smaller count."""
+    """Return the rank of each pair among its first or its second node's, whichever is smaller."""
     parts = []
     for record in data:
         matrix = record.distance_matrix()
@@ -152,7 +152,7 @@ RIVALS: dict[str, Rival] = {
 
 
 def as_predictions(data: GraphDataset, p: np.ndarray) -> Predictions:
-    """Make predictions of probabilities: pairs are independent, and none is certain."""
+    """Make predictions from probabilities: pairs are independent, and none is certain."""
     ends = np.cumsum([record.e.size for record in data])[:-1]
     beliefs = [EdgeBelief.of(np.clip(part, 1e-6, 1 - 1e-6)) for part in np.split(p, ends)]
     return Predictions(data, beliefs, independent_log_scores(data, beliefs))

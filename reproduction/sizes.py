@@ -219,8 +219,8 @@ def _scores(loss: np.ndarray, wrong: np.ndarray) -> dict[str, float]:
 def _f1(solution: Solution, a: np.ndarray) -> float:
     """Return the F1 score of the edges of a solution."""
     has = np.asarray(solution.support.is_edge(np.asarray(solution.weights)))
-    both = (has & (a == 1)).sum()
-    return float(2 * both / max(has.sum() + (a == 1).sum(), 1))
+    correct = (has & (a == 1)).sum()
+    return float(2 * correct / max(has.sum() + (a == 1).sum(), 1))
 
 
 def _rows(n_nodes: int, fit: dict[str, float]) -> list[Row]:

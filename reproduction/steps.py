@@ -504,9 +504,9 @@ def _figure(errors: Errors, s: Steps) -> Figure:
         ("single", BLUE, "single precision"),
         ("double", GREEN, "double precision"),
     ):
-        each = np.array([errors[precision][x] for x in s.gammas], float)
-        mean = each.mean(1)
-        bars = np.abs(np.array([each.min(1), each.max(1)]) - mean)
+        by_graph = np.array([errors[precision][x] for x in s.gammas], float)
+        mean = by_graph.mean(1)
+        bars = np.abs(np.array([by_graph.min(1), by_graph.max(1)]) - mean)
         axis.errorbar(g, mean, bars, fmt="o-", color=colour, markersize=5, label=label)
     known = [(x, y) for x, y in STEP_SIZE_ERROR.items() if y is not None]
     axis.plot(*zip(*known, strict=True), "D", color=ORANGE, markerfacecolor="none", markersize=8,

@@ -70,19 +70,19 @@ def run(work: Work) -> Outcome:
     sweeps = {name: work.once(along, name, s) for name in KINDS}
     ours = [work.once(elicited, k, s) for k in range(s.n_graphs // s.n_inputs)]
     path = work.authors
-    theirs = work.once(elicited, None, s, using=(path,)) if path else None
-    shown = theirs or ours[0]
-    whose = "the authors' first" if theirs else "our first"
+    on_authors = work.once(elicited, None, s, using=(path,)) if path else None
+    shown = on_authors or ours[0]
+    whose = "the authors' first" if on_authors else "our first"
     return Outcome(
         [
             _describe_density(sweeps, s),
-            _describe_beliefs(sweeps["RG(1/3)"], ours, theirs, s),
+            _describe_beliefs(sweeps["RG(1/3)"], ours, on_authors, s),
             _describe_weights(sweeps["RG(1/3)"]),
             _describe_delta(sweeps["RG(1/3)"]),
             _describe_prior(ours, shown, f"{whose} {s.n_inputs} graphs"),
             _describe_error(sweeps, shown),
         ],
-        _rows(sweeps["RG(1/3)"], ours, theirs),
+        _rows(sweeps["RG(1/3)"], ours, on_authors),
         [_priors(shown, whose), _sweeps(sweeps)],
         {
             "density, components and error against the labels along theta": _sweep_figure(sweeps),
@@ -183,26 +183,28 @@ def _describe_density(sweeps: Sweeps, s: Sweep) -> str:
     )
 
 
-def _describe_beliefs(sweep: Answer, ours: list[Answer], theirs: Answer | None, s: Sweep) -> str:
+def _describe_beliefs(
+    sweep: Answer, ours: list[Answer], on_authors: Answer | None, s: Sweep
+) -> str:
     low, high = _agreeing(sweep)
     ends = np.array([_closed(answer) for answer in ours])
     at_ten = _mean(sweep, "components")[np.searchsorted(sweep["thetas"], 9.99)]
-    said = (
+    text = (
         f"On average over {s.n_graphs} RG(1/3) graphs the beliefs hold for theta from {low:.2g} to "
         f"{high:.2g}, in the paper from 0.1 to 10 (at 10 our graphs fall into {at_ten:.1f} "
         f"components, and at most 5 are believed)."
     )
-    if theirs:
-        thetas, _, components, _ = (np.array(part) for part in theirs["sweep"])
+    if on_authors:
+        thetas, _, components, _ = (np.array(part) for part in on_authors["sweep"])
         few = components[:, thetas <= BELIEFS["theta"][1]].mean(0).max()
-        said += (
+        text += (
             f" On the authors' first {s.n_inputs} graphs there are at most {few:.1f} on average "
             f"up to 10: there the paper's range {'holds' if few <= 5 else 'does not hold'}."
         )
-    return said + (
+    return text + (
         f" If none of {s.n_inputs} graphs may have more than 5, as elicit_prior reads it, they "
         f"hold up to {ends[:, 1].min():.2g} to {ends[:, 1].max():.2g} for inputs of our own"
-        + (f" and up to {_closed(theirs)[1]:.2g} for the authors'." if theirs else ".")
+        + (f" and up to {_closed(on_authors)[1]:.2g} for the authors'." if on_authors else ".")
     )
 
 
@@ -280,7 +282,7 @@ def _describe_error(sweeps: Sweeps, shown: Answer) -> str:
     )
 
 
-def _rows(sweep: Answer, ours: list[Answer], theirs: Answer | None) -> list[Row]:
+def _rows(sweep: Answer, ours: list[Answer], on_authors: Answer | None) -> list[Row]:
     ends = np.array([_closed(answer) for answer in ours])
     low, high = _agreeing(sweep)
     what, mean = "theta where beliefs hold", "on average over graphs"
@@ -289,7 +291,9 @@ def _rows(sweep: Answer, ours: list[Answer], theirs: Answer | None) -> list[Row]
         Row(f"{what}, upper end", high, None, BELIEFS["theta"][1], mean),
     ]
     for k, end in enumerate(("lower", "upper")):
-        note = "in every graph" + (f"; the authors' {_closed(theirs)[k]:.2g}" if theirs else "")
+        note = "in every graph" + (
+            f"; the authors' {_closed(on_authors)[k]:.2g}" if on_authors else ""
+        )
         rows.append(
             Row(f"{what}, {end} end", *mean_and_deviation(ends[:, k]), BELIEFS["theta"][k], note),
         )
@@ -297,7 +301,7 @@ def _rows(sweep: Answer, ours: list[Answer], theirs: Answer | None) -> list[Row]
     for name in ("theta", "delta"):
         medians = [answer["prior"][name][0] for answer in ours]
         note = f"altered {altered[name].median:.3g}" + (
-            f"; on the authors' graphs {theirs['prior'][name][0]:.3g}" if theirs else ""
+            f"; on the authors' graphs {on_authors['prior'][name][0]:.3g}" if on_authors else ""
         )
         rows.append(
             Row(
@@ -378,8 +382,8 @@ def _sweep_figure(sweeps: Sweeps) -> Figure:
 def _weights_figure(sweeps: Sweeps) -> Figure:
     axes = axes_for(None, 1, len(sweeps), (12, 4), sharey=True)
     for axis, (name, sweep) in zip(axes, sweeps.items(), strict=True):
-        every = sweep["boxed every"]
-        thetas, boxes = sweep["thetas"][::every], sweep["boxes"][::every]
+        step = sweep["boxed every"]
+        thetas, boxes = sweep["thetas"][::step], sweep["boxes"][::step]
         axis.bxp(
             [{**{key: box[key] for key in BOX}, "fliers": []} for box in boxes],
             positions=thetas,

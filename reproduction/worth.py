@@ -58,14 +58,14 @@ FULL = Worth()
 SMALL = Worth(6, 6, 8, 50, 1, 4, 1, 8, 60, 10)
 
 
-def many(draw: int, s: Worth) -> Problem:
+def many_training_graphs(draw: int, s: Worth) -> Problem:
     """Draw graphs of RG(1/3), with distances from finitely many signals."""
     return from_signals(PAPERS_GRAPHS, draw, s.n_train, s.n_test, s.n_nodes, s.n_signals)
 
 
-def one(draw: int, s: Worth) -> Problem:
+def one_training_graph(draw: int, s: Worth) -> Problem:
     """Draw the same graphs, with only one to learn from."""
-    problem = many(draw, s)
+    problem = many_training_graphs(draw, s)
     return problem._replace(train=problem.train[:1])
 
 
@@ -84,8 +84,8 @@ def images(draw: int, s: Worth) -> Problem:
 
 
 PROBLEMS: dict[str, Callable[[int, Worth], Problem]] = {
-    "RG(1/3), finite signals": many,
-    "RG(1/3), finite signals, one training graph": one,
+    "RG(1/3), finite signals": many_training_graphs,
+    "RG(1/3), finite signals, one training graph": one_training_graph,
     "scikit-learn digits": images,
 }
 
