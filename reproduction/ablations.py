@@ -231,7 +231,7 @@ def _describe_scores(pairs: Pairs) -> list[str]:
     words = "; ".join(f"{_with_error(worse[size])} with {size}" for size in few)
     return [
         f"With {most} graphs both priors have the same scores: "
-        f"{'holds' if same else 'does not hold'} (NLL flat less informative "
+        f"{'holds' if same else 'does not hold'} (NLL flat minus informative "
         f"{_with_error(_lost(pairs[most]), '.3f')}, paired over {len(pairs[most])} training "
         "sets).",
         f"With few graphs the informative prior is better: {'holds' if sure else 'is not seen'} "
@@ -440,7 +440,7 @@ def _differences(pairs: Pairs) -> Table:
     ]
     columns = ["T", "sets", *SCORES, "of NLL", "seconds, informative", "seconds, flat"]
     return Table(
-        "Flat less informative, paired, ± standard error; seconds of `Exact`", columns, rows
+        "Flat minus informative, paired, ± standard error; seconds of `Exact`", columns, rows
     )
 
 
