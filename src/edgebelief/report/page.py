@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import jinja2
 import numpy as np
@@ -21,11 +21,9 @@ from ..infer.posterior import Fingerprint, Posterior
 from ..plots.terms import WORDS
 from ..version import __version__
 from . import words
+from .contents import Contents
 from .payload import EDGES, LARGEST, TERMS, WHOLE, Shown, as_json, clean, payload
 from .summary import DOUBTFUL, NEAR_CERTAIN, Summary
-
-if TYPE_CHECKING:
-    from .report import Report
 
 HERE = Path(__file__).parent
 
@@ -65,7 +63,7 @@ class Term(NamedTuple):
     highest: str
 
 
-def page(report: Report) -> str:
+def page(report: Contents) -> str:
     """Return the page as text."""
     predictions, posterior, data = report.predictions, report.posterior, report.data
     summary, shown = Summary.of(predictions), Shown.of(data.n_nodes)
@@ -212,7 +210,7 @@ def _scores(predictions: Predictions) -> Iterator[Figure]:
     )  # fmt: skip
 
 
-def _terms(report: Report) -> Iterator[Term]:
+def _terms(report: Contents) -> Iterator[Term]:
     for curve in report.terms:
         lowest, highest = words.extent(curve)
         yield Term(

@@ -1,18 +1,17 @@
-"""`Report`: the content of the page, computed once; `html` renders it, `write` saves it."""
+"""`Report` computes the contents of the page; `html` renders them, `write` saves the page."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
 from ..atomic import replacing
 from ..belief.checks import PredictiveCheck, posterior_predictive, prior_predictive
-from ..belief.explain import DRAWS, TermCurve, term_curves
+from ..belief.explain import DRAWS, term_curves
 from ..belief.predict import Predictions, as_dataset, predict
 from ..belief.shift import BeliefWarning, warn_if_unlike
 from ..belief.weights import predict_weights
@@ -20,10 +19,10 @@ from ..data.dataset import GraphDataset
 from ..data.randomness import Key, split
 from ..errors import InputError, InputTypeError
 from ..infer.posterior import Posterior
+from .contents import Contents
+from .page import page
+from .reasons import Reasons, reasons
 from .summary import Pair, Summary
-
-if TYPE_CHECKING:
-    from .reasons import Reasons
 
 # A predictive check, or the explanation of edges, may take WORK entries of (N, N) arrays over all
 # its draws: about ten seconds with 200 layers on two cores. A histogram needs FEWEST draws.
@@ -31,7 +30,7 @@ WORK, FEWEST = 2e7, 50
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(Contents):
     """A page about a posterior and its predictions for some graphs. Build it with `of`.
 
     The page is one self-contained file: it opens from disk and makes no network request. It works
@@ -54,26 +53,6 @@ class Report:
     >>> report.write(Path(tempfile.mkdtemp()) / "report.html").name
     'report.html'
     """
-
-    posterior: Posterior
-    predictions: Predictions
-    title: str = "What was learned, and how sure it is"
-    assumptions: tuple[str, ...] = ()
-    """The assumptions that the results depend on; one sentence each."""
-    settings: Mapping[str, object] = field(default_factory=dict)
-    """Further rows of the table of settings: the seed of the fit, the files read, ..."""
-    recipe: str = ""
-    """Code or commands that reproduce the result."""
-    checks: tuple[PredictiveCheck, ...] = ()
-    """Predictive checks of the density: from the prior and from the posterior, or none."""
-    cautions: tuple[str, ...] = ()
-    """In what way these inputs differ from those of the fit."""
-    terms: tuple[TermCurve, ...] = ()
-    """The curves of an additive readout."""
-    reasons: Mapping[tuple[int, int], Reasons] = field(default_factory=dict)
-    """What raises and lowers the listed edges, by graph and index of the pair in it."""
-    weights: Mapping[tuple[int, int], tuple[float, float, float]] = field(default_factory=dict)
-    """The mean and the 90 % interval of the weights of the listed edges, if edges have weights."""
 
     @classmethod
     def of(
@@ -149,15 +128,8 @@ class Report:
             weights=_weights(key, posterior, predictions) if is_weighted else {},
         )
 
-    @property
-    def data(self) -> GraphDataset:
-        """The graphs that the page is about."""
-        return self.predictions.data
-
     def html(self) -> str:
         """Return the page as text."""
-        from .page import page
-
         return page(self)
 
     def write(self, path: str | Path) -> Path:
@@ -192,8 +164,6 @@ def _checks(
 def _reasons(
     key: Key, posterior: Posterior, predictions: Predictions, n: int
 ) -> Mapping[tuple[int, int], Reasons]:
-    from .reasons import reasons
-
     if n < 1:
         return {}
     summary = Summary.of(predictions)
