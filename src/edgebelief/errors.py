@@ -47,7 +47,7 @@ class Remedy(NamedTuple):
     setting: Setting
 
     def sentence(self, write: Callable[[Setting], str | None]) -> str | None:
-        """The remedy in words, or None where `write` knows no such setting."""
+        """Return the remedy in words, or None where `write` knows no such setting."""
         written = write(self.setting)
         if not written or "{}" in self.words:
             return None if written is None else self.words.replace("{}", written)
@@ -102,7 +102,7 @@ class Message(Exception):
         if isinstance(self.where, str | Path):
             text = f"{self.where}: {text}"
         if self.graph is not None:
-            name = f"graph {self.graph}" if isinstance(self.graph, int) else self.graph
+            name = self.graph if isinstance(self.graph, str) else f"graph {self.graph}"
             text = f"{name}: {text}"
         if not self.remedy:
             return text
@@ -113,7 +113,7 @@ class Message(Exception):
         if text.endswith("?"):
             return f"{text} {cure[:1].upper()}{cure[1:]}."
         text = text.removesuffix(".")
-        joint = "; " if cure[:1].islower() else ". " if cure else ""
+        joint = ". " if cure[:1].isupper() else "; " if cure else ""
         return f"{text}{joint}{cure}."
 
     def _subject(self, write: Callable[[Setting], str | None]) -> str:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from math import isqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -22,9 +22,6 @@ from .errors import (
     SettingTypeError,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 # Of signals: squares of larger ones, added up, leave double precision.
 LARGEST = 1e150
 # In Python a node is left out by hand; a shell has an option for it.
@@ -32,7 +29,7 @@ LEAVE_NODE_OUT = Remedy("leave the node out", Setting("nodes", python=""))
 
 
 def as_floats(value: object, what: str) -> np.ndarray:
-    """`value` as a float64 array (a copy only if needed), or a `TypeError` that names `what`."""
+    """Return `value` as a float64 array (a copy only if needed); errors call it `what`."""
     try:
         if value is None:
             raise TypeError("got None")
@@ -60,7 +57,7 @@ def as_floats(value: object, what: str) -> np.ndarray:
 
 
 def complete_support(n_edges: int, what: str = "distances") -> Complete:
-    """The complete support whose vectors have `n_edges` entries."""
+    """Return the complete support whose vectors have `n_edges` entries."""
     n_nodes = (1 + isqrt(1 + 8 * n_edges)) // 2
     if n_edges < 1 or pairs_of(n_nodes) != n_edges:
         raise InputError(
@@ -74,7 +71,7 @@ def complete_support(n_edges: int, what: str = "distances") -> Complete:
 def check_distances(
     e: object, support: Support | None = None, names: Sequence[Hashable] | None = None
 ) -> tuple[Float[np.ndarray, " edges"], Support]:
-    """Distances as a float64 vector over their support.
+    """Return distances as a float64 vector over their support.
 
     Parameters
     ----------
@@ -191,7 +188,7 @@ def _check_diagonal(
     return float(np.abs(diagonal[off_zero]).max(initial=0.0))
 
 
-def same_nodes(frame: Any, what: str, names: Sequence[Hashable] | None = None) -> pd.DataFrame:
+def same_nodes(frame: Any, what: str, names: Sequence[Hashable] | None = None) -> Any:
     """Return a square data frame with rows and columns in one order: `names`, or its columns'."""
     columns = [str(name) for name in frame.columns]
     rows = [str(name) for name in frame.index]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,9 @@ import pandas as pd
 from ..data.dataset import GraphDataset
 from ..errors import InputError
 from ..estimators import GraphLearner, SmoothGraph, load
-from ..infer import InferenceWarning, Verdict
+from ..infer import Fingerprint, InferenceWarning, Verdict
 from .explained import records_of, terms_of
-from .inputs import Given, check_room
+from .inputs import Data, Given, Labels, check_room
 from .outputs import EDGES, PICTURES, check_target, save_picture, write_edge_table
 from .priors import prior_to_json
 from .session import Misused, Session, command_line
@@ -101,6 +101,7 @@ def learned(
     if transform is not None and settings["metric"] == "precomputed":
         raise Misused("--transform is for signals; --metric precomputed says these are distances.")
     frame, _ = given.read(settings["metric"], settings["missing"])
+    assert isinstance(frame, pd.DataFrame)  # as one table is
     if transform is not None:
         frame = given.blame(lambda: transformed(frame, transform))  # type: ignore[arg-type]
     learner = SmoothGraph(**settings)
@@ -346,20 +347,20 @@ def scale_from(text: str | None) -> str | float | None:
     return number
 
 
-def _at_most_one(settings: dict[str, Any], names: Sequence[str]) -> None:
+def _at_most_one(settings: Mapping[str, object], names: Sequence[str]) -> None:
     given = [f"--{name.replace('_', '-')}" for name in names if settings[name] is not None]
     if len(given) > 1:
         raise Misused(f"give one of {' and '.join(given)}, not both.")
 
 
-def _need_labels(given: Given, X: Any, A: Any, otherwise: str) -> None:
+def _need_labels(given: Given, X: Data, A: Labels, otherwise: str) -> None:
     if A is None and not (isinstance(X, GraphDataset) and X.n_labels):
         raise InputError(
             f"{given.paths[0]}: no edge is known; give --labels or --groups. {otherwise}"
         )
 
 
-def _counted(fingerprint: Any) -> str:
+def _counted(fingerprint: Fingerprint) -> str:
     graphs = fingerprint.n_graphs
     return f"{fingerprint.n_labels} labels of {graphs} graph{'s' if graphs != 1 else ''}"
 

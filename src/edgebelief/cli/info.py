@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..data.dataset import GraphDataset
 from ..data.files import edges_to_matrix, read_matrix, read_signals
 from ..data.tables import read_table
 from ..errors import InputError
@@ -82,6 +83,7 @@ def _tell_arrays(this: Session, path: Path) -> None:
         _tell_edges(this, path, table)
         return
     data, _ = Given([path]).read("precomputed", "error")
+    assert isinstance(data, GraphDataset)  # as an npz is
     scale = float(np.median(np.concatenate([record.e for record in data])))
     this.answer = {
         "kind": "data set",

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 SIGNALS = ("sqeuclidean", "log-euclidean", "correlation")
 
 
+# What a learner takes for X and A: tables are data frames.
+Data = GraphDataset | pd.DataFrame | list[pd.DataFrame]
+Labels = list[pd.DataFrame] | None
 T = TypeVar("T")
 M = TypeVar("M", bound=Message)
 
@@ -80,12 +83,12 @@ class Given:
         groups = [] if self.groups is None else [self.groups]
         return [*self.paths, *self.labels, *groups, *nodes, *self.covariates]
 
-    def read(self, metric: str, missing: str, weighted: bool = False) -> tuple[Any, Any]:
+    def read(self, metric: str, missing: str, weighted: bool = False) -> tuple[Data, Labels]:
         """Return what `GraphLearner` takes for X and A; `metric` says whether X is distances."""
         X = self._data(metric, missing)
         return X, self._labels(X, weighted)
 
-    def read_for(self, learner: GraphLearner) -> tuple[Any, Any]:
+    def read_for(self, learner: GraphLearner) -> tuple[Data, Labels]:
         """Return X and A for a fitted model, which knows what it takes."""
         try:
             return self.read(learner.metric, learner.missing, learner.weighted)
@@ -94,7 +97,7 @@ class Given:
             remedy = f"The model was fitted to {takes}; give it such"
             raise error.but(remedy=remedy) from None
 
-    def known_of(self, X: Any) -> dict[str, Any]:
+    def known_of(self, X: Data) -> dict[str, Any]:
         """Return what else is known of the pairs of X, as an argument of the learner."""
         if not self.covariates:
             return {}
@@ -143,7 +146,7 @@ class Given:
                 return message.but(graph=None, argument=None, where=place)
         return message.but(graph=path)
 
-    def _data(self, metric: str, missing: str) -> Any:
+    def _data(self, metric: str, missing: str) -> Data:
         if any(path.suffix.lower() == ".npz" for path in self.paths):
             if len(self.paths) > 1 or self.nodes or self.transpose:
                 raise InputError(
@@ -160,7 +163,7 @@ class Given:
         check_room(max(frame.shape[1] for frame in frames), len(frames))
         return frames[0] if len(frames) == 1 else frames
 
-    def _labels(self, X: Any, weighted: bool) -> list[pd.DataFrame] | None:
+    def _labels(self, X: Data, weighted: bool) -> Labels:
         """Return a label matrix for each graph, or None where nothing was given."""
         names, rows = names_of(X), rows_of(X)
         if self.labels and self.groups:
@@ -181,7 +184,7 @@ class Given:
         return [_label_matrix(*graph, some_nodes, weighted) for graph in graphs]
 
 
-def names_of(data: Any) -> list[list[str]]:
+def names_of(data: Data) -> list[list[str]]:
     """Return the node names of each graph of X."""
     if isinstance(data, GraphDataset):
         return [list(record.names) for record in data]
@@ -189,7 +192,7 @@ def names_of(data: Any) -> list[list[str]]:
     return [[str(name) for name in frame.columns] for frame in frames]
 
 
-def rows_of(data: Any) -> list[list[str]]:
+def rows_of(data: Data) -> list[list[str]]:
     """Return what the rows of each table are called; nothing where there is no table."""
     if isinstance(data, GraphDataset):
         return [[] for _ in data]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
@@ -16,6 +16,9 @@ import pandas as pd
 from ..atomic import replacing
 from ..data.tables import write_table
 from ..errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 EDGES = (".csv", ".parquet", ".graphml", ".npz")
 TABLES = (".csv", ".parquet")
@@ -91,7 +94,7 @@ def _columns(table: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def save_picture(out: Path, draw: Callable[[], Any]) -> None:
+def save_picture(out: Path, draw: Callable[[], Figure]) -> None:
     """Write the figure that `draw` makes."""
     import matplotlib
 

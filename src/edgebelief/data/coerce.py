@@ -50,9 +50,9 @@ class Graphs(NamedTuple):
 
 
 def graphs_from(
-    x: Any,
-    a: Any = None,
-    covariates: Any = None,
+    x: object,
+    a: object = None,
+    covariates: object = None,
     *,
     metric: Metric | str | Callable[[np.ndarray], object] = "precomputed",
     missing: Missing = "error",
@@ -145,7 +145,7 @@ def _in_graph(t: int) -> Iterator[None]:
 
 
 def _records(x: object) -> GraphDataset | None:
-    """The data set, if that is what came (cross-validation hands over lists of its records)."""
+    """Return the data set, if that is what came (cross-validation hands over its records)."""
     if isinstance(x, GraphDataset):
         return x
     if isinstance(x, GraphRecord):
@@ -156,7 +156,7 @@ def _records(x: object) -> GraphDataset | None:
 
 
 def _parts(x: Any) -> tuple[list[Any], bool]:
-    """The matrices of the graphs, and whether there was one that stood alone."""
+    """Return the matrices of the graphs, and whether there was one that stood alone."""
     wrong = partial(InputTypeError, argument="X")
     if x is None:
         raise wrong("is None; it must hold the distances or the signals of graphs.")
@@ -198,9 +198,9 @@ def _is_frame(x: object) -> bool:
 
 
 def _measured(
-    t: int, part: Any, label: Any, metric: Any, missing: Missing, transform: Transform | None
+    t: int, part: Any, label: object, metric: Any, missing: Missing, transform: Transform | None
 ) -> tuple[Any, Any, float | None]:
-    """Distances, names and number of signals of one graph."""
+    """Return the distances, names and number of signals of one graph."""
     names = part.columns if _is_frame(part) else None
     if isinstance(metric, str) and metric == "precomputed":
         with _in_graph(t):
@@ -259,7 +259,7 @@ def _check_orientation(signals: ArrayLike, label: Any) -> None:
 
 
 def _label_parts(a: Any, n_graphs: int, single: bool) -> list[Any]:
-    """The labels of each graph."""
+    """Return the labels of each graph."""
     if isinstance(a, list | tuple):  # of graphs, or the rows or the entries of one
         one = single and not (len(a) == 1 and not np.isscalar(a[0]))
     else:

@@ -301,7 +301,7 @@ def _stacked_weights(members: list[GraphRecord]) -> np.ndarray | None:
     return np.stack([np.full(r.e.size, np.nan) if r.w is None else r.w for r in members])
 
 
-def _one_for_each(parts: Any, n_graphs: int, what: str) -> list[Any]:
+def _one_for_each(parts: Iterable[object] | None, n_graphs: int, what: str) -> list[object]:
     parts = [None] * n_graphs if parts is None else list(parts)
     if len(parts) != n_graphs:
         problem = f"has {len(parts)} entries for {n_graphs} graphs; one for each."
@@ -310,7 +310,7 @@ def _one_for_each(parts: Any, n_graphs: int, what: str) -> list[Any]:
 
 
 def _record(
-    t: int, weighted: bool, e: Any, a: Any, names: Any, n_signals: Any, covariates: Any
+    t: int, weighted: bool, e: object, a: object, names: Any, n_signals: Any, covariates: object
 ) -> GraphRecord:
     try:
         if n_signals is not None and not (n_signals := check_number(n_signals, "n_signals")) >= 1:

@@ -25,7 +25,7 @@ class Split(NamedTuple):
 
 
 def sp500(folder: str | Path, split: tuple[Sequence[str], Sequence[str]] | None = None) -> Split:
-    """S&P 500 companies: distance 1 - |correlation of daily log returns|, edge if the same sector.
+    """Read S&P 500 companies: distance 1 - |correlation of log returns|, edge if the same sector.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def mnist(
     classes: tuple[int, int] = (1, 2),
     folder: str | Path | None = None,
 ) -> Split:
-    """MNIST digits: distance log10 ||x_i - x_j|| - 3 on pixels 0 to 255, edge if the same digit.
+    """Draw MNIST digits: distance log10 ||x_i - x_j|| - 3 on pixels 0 to 255, edge if the same.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def digits(
     per_class: int = 25,
     classes: tuple[int, int] = (1, 2),
 ) -> Split:
-    """scikit-learn's 8x8 digits: distance log10 ||x_i - x_j|| - 1.5, edge if the same digit.
+    """Draw scikit-learn's 8x8 digits: distance log10 ||x_i - x_j|| - 1.5, edge if the same.
 
     Comes with scikit-learn: nothing to download. About 180 images a digit, so seven graphs of
     25 + 25 in all. The offset brings log distances near zero, as `mnist`'s does.

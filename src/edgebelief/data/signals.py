@@ -66,8 +66,8 @@ class Tikhonov(Filter):
         return 1 / (1 + self.weight * frequency)
 
 
-def adjacency_of(graph: Any) -> Float[np.ndarray, "nodes nodes"]:
-    """The adjacency matrix of a NetworkX graph, a sparse matrix or an array; weights are kept.
+def adjacency_of(graph: object) -> Float[np.ndarray, "nodes nodes"]:
+    """Return the adjacency matrix of a NetworkX graph, sparse matrix or array, with its weights.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def adjacency_of(graph: Any) -> Float[np.ndarray, "nodes nodes"]:
 
 
 def smooth_signals(
-    key: Key | int, graph: Any, n_signals: int, filter: Filter = SquareRootInverse()
+    key: Key | int, graph: object, n_signals: int, filter: Filter = SquareRootInverse()
 ) -> Float[np.ndarray, "signals nodes"]:
     """Draw signals that vary little along the edges of a graph.
 
@@ -195,7 +195,7 @@ SQUARED = Remedy("use {}", Setting("metric", "sqeuclidean"))
 
 
 def distances(
-    x: Any, metric: Metric = "sqeuclidean", missing: Missing = "error"
+    x: object, metric: Metric = "sqeuclidean", missing: Missing = "error"
 ) -> Float[np.ndarray, " edges"]:
     """Return distances between nodes, averaged over signals so that P does not matter.
 
@@ -245,7 +245,7 @@ def distances(
 
 
 def _mean_squares(x: Float[np.ndarray, "signals nodes"]) -> Float[np.ndarray, " edges"]:
-    """The mean of (x_i - x_j)^2 over the signals that have both."""
+    """Return the mean of (x_i - x_j)^2 over the signals that have both."""
     rows = [np.nanmean((x[:, i + 1 :] - x[:, [i]]) ** 2, axis=0) for i in range(x.shape[1] - 1)]
     return np.concatenate(rows)
 
@@ -294,7 +294,7 @@ def _correlation_distances(
 
 
 def expected_distances(
-    graph: Any, filter: Filter = SquareRootInverse()
+    graph: object, filter: Filter = SquareRootInverse()
 ) -> Float[np.ndarray, " edges"]:
     """Return what `distances` of `smooth_signals` tends to: C_ii + C_jj - 2 C_ij, C = h(L)^2.
 
@@ -315,7 +315,7 @@ def expected_distances(
     return Complete(len(variances)).to_vector(e)
 
 
-def _filter_matrix(graph: Any, filter: Filter) -> Float[np.ndarray, "nodes nodes"]:
+def _filter_matrix(graph: object, filter: Filter) -> Float[np.ndarray, "nodes nodes"]:
     """Return h(L), with L the combinatorial Laplacian over its largest eigenvalue."""
     weights = adjacency_of(graph)
     frequency, modes = eigh(np.diag(weights.sum(1)) - weights)

@@ -145,7 +145,7 @@ default="sqeuclidean"
         metric: Any = "sqeuclidean",
         missing: Missing = "error",
         bootstrap: int = 0,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
     ):
         self.theta = theta
         self.degree = degree
@@ -162,7 +162,7 @@ default="sqeuclidean"
         tags.input_tags.allow_nan = self.missing == "pairwise" and not self._is_precomputed()
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> SmoothGraph:
+    def fit(self, X: object, y: object = None) -> SmoothGraph:
         """Learn the graph.
 
         Parameters
@@ -201,7 +201,7 @@ default="sqeuclidean"
         return self
 
     def to_networkx(self) -> nx.Graph:
-        """The learned graph, for NetworkX.
+        """Return the learned graph, for NetworkX.
 
         Returns
         -------
@@ -217,7 +217,7 @@ default="sqeuclidean"
         return graph
 
     def edge_table(self) -> pd.DataFrame:
-        """The learned edges, strongest first.
+        """Return the learned edges, strongest first.
 
         Returns
         -------
@@ -230,7 +230,7 @@ default="sqeuclidean"
         edges = np.flatnonzero(support.is_edge(weights))
         edges = edges[np.argsort(-weights[edges], kind="stable")]
         rows, cols = (end[edges] for end in support.endpoints)
-        columns: dict[str, Any] = {
+        columns: dict[str, object] = {
             "source": [self.node_names_[i] for i in rows],
             "target": [self.node_names_[i] for i in cols],
             "weight": self.adjacency_[rows, cols],
