@@ -24,7 +24,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from .errors import InputError, SettingError
-from .incidence import Array, EdgeArray, Incidence, Square, namespace
+from .incidence import Array, Incidence, OnEdges, Square, namespace
 
 # A weight counts as an edge if it is more than this fraction of the graph's largest weight.
 EDGE_THRESHOLD = 1e-5
@@ -69,11 +69,11 @@ class Support(Incidence):
         """The same candidate edges in the layout that is fastest inside a loop."""
         return self
 
-    def to_inner(self, a: Float[Array, " edges"]) -> EdgeArray:
+    def to_inner(self, a: Float[Array, " edges"]) -> OnEdges:
         """Convert an edge vector to the layout of `inner`."""
         return a
 
-    def from_inner(self, a: EdgeArray) -> Float[Array, " edges"]:
+    def from_inner(self, a: OnEdges) -> Float[Array, " edges"]:
         """Convert an edge array in the layout of `inner` to an edge vector."""
         return a
 

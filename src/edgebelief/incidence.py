@@ -20,14 +20,10 @@ from jaxtyping import Float
 
 from .errors import InputError
 
-Array = Any
-"""A NumPy or a JAX array: a function of both returns the kind that it is given."""
-Scalar = float | Float[Array, ""]
-"""A Python number, or a NumPy or JAX array without axes."""
-EdgeArray = Float[Array, "*edges"]
-"""One number for each candidate edge, in the layout of an `Incidence`."""
-NodeArray = Float[Array, "*nodes"]
-"""One number for each node, in the layout of an `Incidence`."""
+Array = Any  # a NumPy or a JAX array; a function of both returns the kind that it is given
+Scalar = float | Float[Array, ""]  # a Python number, or an array without axes
+OnEdges = Float[Array, "*edges"]  # a number for each edge, in the layout of an `Incidence`
+OnNodes = Float[Array, "*nodes"]  # a number for each node, in that layout
 
 # With at most this many nodes a loop over rows is unrolled, so that the compiler can fuse it.
 UNROLLED = 48
@@ -53,18 +49,18 @@ class Incidence(eqx.Module):
         """L, the largest number of candidate edges at a node (N-1 when complete): ||S||^2 <= 2L."""
 
     @abc.abstractmethod
-    def degrees(self, a: EdgeArray) -> NodeArray:
+    def degrees(self, a: OnEdges) -> OnNodes:
         """S a: the sum of `a` over the candidate edges at each node."""
 
     @abc.abstractmethod
-    def endpoint_sums(self, lam: NodeArray) -> EdgeArray:
+    def endpoint_sums(self, lam: OnNodes) -> OnEdges:
         """S' lam: lam_i + lam_j for each candidate edge."""
 
-    def edges_only(self, a: EdgeArray) -> EdgeArray:
+    def edges_only(self, a: OnEdges) -> OnEdges:
         """Return `a` with zeros at the entries of its layout that are no candidate edge."""
         return a
 
-    def positive_degrees(self, lam: NodeArray, theta: Scalar, e: EdgeArray) -> NodeArray:
+    def positive_degrees(self, lam: OnNodes, theta: Scalar, e: OnEdges) -> OnNodes:
         """S max(0, S'lam/2 - theta e): the degrees of the graph that the duals `lam` imply."""
         return self.degrees(jnp.maximum(self.endpoint_sums(lam) / 2 - theta * e, 0))
 
@@ -72,16 +68,16 @@ class Incidence(eqx.Module):
         self,
         lam: Float[Array, "channels *nodes"],
         theta: Float[Array, "channels channels"],
-        e: EdgeArray,
+        e: OnEdges,
     ) -> Float[Array, "channels *nodes"]:
         """For each channel j the mean over channels i of `positive_degrees(lam_i, theta_ji, e)`."""
 
-        def from_channel(lam: NodeArray, theta: Scalar) -> NodeArray:
+        def from_channel(lam: OnNodes, theta: Scalar) -> OnNodes:
             return Incidence.positive_degrees(self, lam, theta, e)
 
         return jax.vmap(lambda row: jax.vmap(from_channel)(lam, row).mean(0))(theta)
 
-    def full_nodes(self, e: EdgeArray, value: float) -> NodeArray:
+    def full_nodes(self, e: OnEdges, value: float) -> OnNodes:
         """Return a node array filled with `value`, with the dtype and layout of `e`."""
         return namespace(e).full(self.n_nodes, value, e.dtype)
 
@@ -161,9 +157,7 @@ def _row(lam: Array, theta: Array, e: Array, k: int) -> tuple[Array, Array]:
     return slack, (slack > 0) & other
 
 
-def _row_by_row_jvp(
-    primals: tuple[Array, Array, Array], tangents: tuple[Array, Array, Array]
-) -> tuple[Array, Array]:
+def _row_by_row_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     lam, theta, e = primals
     d_lam, d_theta, d_e = tangents
     total, tangent = jnp.zeros_like(lam), jnp.zeros_like(lam)
@@ -205,11 +199,11 @@ def _mixed_row(lam: Array, theta: Array, e: Array, k: int) -> tuple[Array, Array
     return slack, (slack > 0) & other
 
 
-def _mixed_forward(lam: Array, theta: Array, e: Array) -> tuple[Array, tuple[Array, Array, Array]]:
+def _mixed_forward(lam: Array, theta: Array, e: Array) -> tuple[Array, tuple[Array, ...]]:
     return _mixed_row_by_row(lam, theta, e), (lam, theta, e)
 
 
-def _mixed_back(inputs: tuple[Array, Array, Array], cotangent: Array) -> tuple[Array, Array, Array]:
+def _mixed_back(inputs: tuple[Array, ...], cotangent: Array) -> tuple[Array, ...]:
     """Pull the cotangent of the degrees back to (lam, theta, e).
 
     An edge adds to the degrees of both its ends, so row k receives (out + out[k])/2 for lam and

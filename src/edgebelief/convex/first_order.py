@@ -12,11 +12,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Int
 from numpy.typing import ArrayLike
 
 from ..edges import Support
-from ..incidence import EdgeArray, Incidence, Scalar
+from ..incidence import Incidence, OnEdges, Scalar
 from ..validate import check_distances, check_stopping, check_theta
 from .iterations import (
     AcceleratedState,
@@ -43,15 +43,15 @@ class FirstOrder(eqx.Module, Generic[Carry]):
     """An iteration to run until optimal. It holds settings; the state is passed and returned."""
 
     @abc.abstractmethod
-    def init(self, e: EdgeArray, support: Incidence) -> Carry:
+    def init(self, e: OnEdges, support: Incidence) -> Carry:
         """Return the state before the first step."""
 
     @abc.abstractmethod
-    def step(self, carry: Carry, e: EdgeArray, theta: Scalar, support: Incidence) -> Carry:
+    def step(self, carry: Carry, e: OnEdges, theta: Scalar, support: Incidence) -> Carry:
         """Return the next state."""
 
     @abc.abstractmethod
-    def read(self, carry: Carry, e: EdgeArray, theta: Scalar, support: Incidence) -> State:
+    def read(self, carry: Carry, e: OnEdges, theta: Scalar, support: Incidence) -> State:
         """Return the weights and duals of a state."""
 
     def solve(
@@ -94,12 +94,7 @@ class FirstOrder(eqx.Module, Generic[Carry]):
 
 @eqx.filter_jit
 def _run(
-    method: FirstOrder[Carry],
-    e: Float[Array, " edges"],
-    theta: Float[Array, ""],
-    support: Support,
-    tol: Float[Array, ""],
-    max_iter: Int[Array, ""],
+    method: FirstOrder[Carry], e: Array, theta: Array, support: Support, tol: Array, max_iter: Array
 ) -> tuple[State, tuple[Scalar, int | Int[Array, ""], Scalar]]:
     """Run until the residual is below `tol`; return the state and (residual, steps, floor)."""
     inner, e_inner = support.inner, support.to_inner(e)
@@ -127,31 +122,29 @@ def _run(
 class DPG(FirstOrder[State]):
     """Dual proximal gradient, the paper's Algorithm 1: no step size, slow at large theta."""
 
-    def init(self, e: EdgeArray, support: Incidence) -> State:
+    def init(self, e: OnEdges, support: Incidence) -> State:
         return State(jnp.full_like(e, 0.5), jnp.ones(support.n_nodes, e.dtype))
 
-    def step(self, carry: State, e: EdgeArray, theta: Scalar, support: Incidence) -> State:
+    def step(self, carry: State, e: OnEdges, theta: Scalar, support: Incidence) -> State:
         return dpg_step(carry, e, theta, support)
 
-    def read(self, carry: State, e: EdgeArray, theta: Scalar, support: Incidence) -> State:
+    def read(self, carry: State, e: OnEdges, theta: Scalar, support: Incidence) -> State:
         return carry
 
 
 class AcceleratedDPG(FirstOrder[AcceleratedState]):
     """DPG with momentum and restarts: about the square root of the steps on hard problems."""
 
-    def init(self, e: EdgeArray, support: Incidence) -> AcceleratedState:
+    def init(self, e: OnEdges, support: Incidence) -> AcceleratedState:
         lam = jnp.ones(support.n_nodes, e.dtype)
         return AcceleratedState(State(jnp.full_like(e, 0.5), lam), lam, jnp.ones((), e.dtype))
 
     def step(
-        self, carry: AcceleratedState, e: EdgeArray, theta: Scalar, support: Incidence
+        self, carry: AcceleratedState, e: OnEdges, theta: Scalar, support: Incidence
     ) -> AcceleratedState:
         return accelerated_dpg_step(carry, e, theta, support)
 
-    def read(
-        self, carry: AcceleratedState, e: EdgeArray, theta: Scalar, support: Incidence
-    ) -> State:
+    def read(self, carry: AcceleratedState, e: OnEdges, theta: Scalar, support: Incidence) -> State:
         return State(weights_of(carry.lam, e, theta, support), carry.lam)
 
 
@@ -167,13 +160,13 @@ class PDS(FirstOrder[PDSState]):
 
     gamma: float | None = None
 
-    def init(self, e: EdgeArray, support: Incidence) -> PDSState:
+    def init(self, e: OnEdges, support: Incidence) -> PDSState:
         return PDSState(jnp.zeros_like(e), jnp.zeros(support.n_nodes, e.dtype))
 
-    def step(self, carry: PDSState, e: EdgeArray, theta: Scalar, support: Incidence) -> PDSState:
+    def step(self, carry: PDSState, e: OnEdges, theta: Scalar, support: Incidence) -> PDSState:
         limit = 0.99 / (2 / theta + jnp.sqrt(2.0 * support.max_degree))
         gamma = limit if self.gamma is None else self.gamma
         return pds_step(carry, e, 1 / theta, 1 / theta, gamma, support)
 
-    def read(self, carry: PDSState, e: EdgeArray, theta: Scalar, support: Incidence) -> State:
+    def read(self, carry: PDSState, e: OnEdges, theta: Scalar, support: Incidence) -> State:
         return State(carry.a, -theta * carry.v)

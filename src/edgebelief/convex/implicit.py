@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,19 +29,14 @@ from jaxtyping import Array, Float, PyTree
 from scipy.linalg import LinAlgError
 
 from ..edges import Support
-from ..incidence import EdgeArray, Scalar
+from ..incidence import OnEdges, Scalar
 from .iterations import State
 from .newton import Outcome, newton_solve
 from .systems import Edges, Nodes, hessian_solve
 
 
-class _Settings(NamedTuple):
-    tol: float
-    max_iter: int
-
-
 def converged_state(
-    e: EdgeArray,
+    e: OnEdges,
     theta: Scalar,
     support: Support,
     *,
@@ -55,28 +49,24 @@ def converged_state(
     `jax.vmap` runs the graphs one after the other.
     """
     dtype = jnp.result_type(e, theta, jnp.float32)
-    return _converged(
-        _Settings(tol, max_iter), jnp.asarray(e, dtype), jnp.asarray(theta, dtype), support
-    )
+    return _converged(tol, max_iter, jnp.asarray(e, dtype), jnp.asarray(theta, dtype), support)
 
 
-@partial(jax.custom_jvp, nondiff_argnums=(0,))
+@partial(jax.custom_jvp, nondiff_argnums=(0, 1))
 def _converged(
-    settings: _Settings, e: Float[Array, " edges"], theta: Float[Array, ""], support: Support
-) -> tuple[State, Float[Array, "3"]]:
+    tol: float, max_iter: int, e: Array, theta: Array, support: Support
+) -> tuple[State, Array]:
     shapes = State((support.n_edges,), (support.n_nodes,)), (3,)
-    return _on_host(partial(_solve_on_host, settings), shapes, support, e, theta)
+    return _on_host(partial(_solve_on_host, tol, max_iter), shapes, support, e, theta)
 
 
 @_converged.defjvp
 def _converged_jvp(
-    settings: _Settings,
-    primals: tuple[Array, Array, Support],
-    tangents: tuple[Array, Array, PyTree],
+    tol: float, max_iter: int, primals: tuple[PyTree, ...], tangents: tuple[PyTree, ...]
 ) -> tuple[tuple[State, Array], tuple[State, Array]]:
     e, theta, support = primals
     de, dtheta, _ = tangents
-    state, info = _converged(settings, e, theta, support)
+    state, info = _converged(tol, max_iter, e, theta, support)
     a, lam = state
     active = a > 0
 
@@ -99,12 +89,12 @@ def _converged_jvp(
 
 
 def _solve_on_host(
-    settings: _Settings, support: Support, e: Edges, theta: Float[np.ndarray, ""]
+    tol: float, max_iter: int, support: Support, e: Edges, theta: Float[np.ndarray, ""]
 ) -> tuple[State, Float[np.ndarray, "3"]]:
     with np.errstate(over="ignore"):
         valid = theta > 0 and np.isfinite(theta * e).all()
     if valid:
-        outcome = newton_solve(e, float(theta), support, None, settings.tol, settings.max_iter)
+        outcome = newton_solve(e, float(theta), support, None, tol, max_iter)
     else:
         edges, nodes = np.full(support.n_edges, np.nan), np.full(support.n_nodes, np.nan)
         outcome = Outcome(edges, nodes, np.nan, 0, False)
@@ -148,10 +138,8 @@ def _on_host(
         return np.ascontiguousarray(x[..., None]).view(np.uint32) if wide else x
 
     def unpack_on_host(x: Array) -> np.ndarray:
-        host_x = np.asarray(x)
-        if not wide:
-            return host_x.astype(float)
-        return np.ascontiguousarray(host_x).view(np.float64)[..., 0]
+        raw = np.asarray(x)
+        return np.ascontiguousarray(raw).view(np.float64)[..., 0] if wide else raw.astype(float)
 
     def host(support: Support, *packed: Array) -> PyTree:
         support = jax.tree.map(np.asarray, support)

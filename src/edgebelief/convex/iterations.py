@@ -14,17 +14,17 @@ from jax.custom_derivatives import SymbolicZero
 from jax.nn import relu
 from jaxtyping import Array, Float
 
-from ..incidence import EdgeArray, Incidence, NodeArray, Scalar
+from ..incidence import Incidence, OnEdges, OnNodes, Scalar
 
 
 class State(NamedTuple):
     """Edge weights and the dual variable of each node."""
 
-    a: EdgeArray
-    lam: NodeArray
+    a: OnEdges
+    lam: OnNodes
 
 
-def positive_root(u: NodeArray, c: Scalar) -> NodeArray:
+def positive_root(u: OnNodes, c: Scalar) -> OnNodes:
     """Return the positive root x of c x^2 + u x = 1, (sqrt(u^2 + 4c) - u) / (2c), for any u.
 
     With r = sqrt(u^2 + 4c) and q = |u| + r, x = 2/q where u > 0 and q/(2c) elsewhere: each form is
@@ -61,7 +61,7 @@ def _root_jvp(
 _root.defjvp(_root_jvp, symbolic_zeros=True)
 
 
-def dpg_step(state: State, e: EdgeArray, theta: Scalar, support: Incidence) -> State:
+def dpg_step(state: State, e: OnEdges, theta: Scalar, support: Incidence) -> State:
     """Take one dual proximal gradient step (the paper's Algorithm 1), of size 1/L on the dual:
 
     u   = S a - L lam
@@ -82,11 +82,11 @@ def dpg_step(state: State, e: EdgeArray, theta: Scalar, support: Incidence) -> S
 class DualState(NamedTuple):
     """Degrees and duals: the part of `State` that the next step of DPG needs."""
 
-    d: NodeArray
-    lam: NodeArray
+    d: OnNodes
+    lam: OnNodes
 
 
-def dpg_dual_step(state: DualState, e: EdgeArray, theta: Scalar, support: Incidence) -> DualState:
+def dpg_dual_step(state: DualState, e: OnEdges, theta: Scalar, support: Incidence) -> DualState:
     """Take one DPG step, as `dpg_step` does, without storing an array over edges:
 
     lam = (sqrt(u^2 + 4L) - u) / (2L),   u = d - L lam
@@ -102,12 +102,12 @@ class AcceleratedState(NamedTuple):
     """`State` at the extrapolated duals, the duals before extrapolation, and the momentum."""
 
     state: State
-    lam: NodeArray
+    lam: OnNodes
     momentum: Float[Array, ""]
 
 
 def accelerated_dpg_step(
-    carry: AcceleratedState, e: EdgeArray, theta: Scalar, support: Incidence
+    carry: AcceleratedState, e: OnEdges, theta: Scalar, support: Incidence
 ) -> AcceleratedState:
     """Take one DPG step from the extrapolated duals w (Beck and Teboulle 2009):
 
@@ -130,13 +130,13 @@ def accelerated_dpg_step(
 class PDSState(NamedTuple):
     """Edge weights `a` (in units of delta) and the dual `v` of the degrees, v = -alpha/(S a)."""
 
-    a: EdgeArray
-    v: NodeArray
+    a: OnEdges
+    v: OnNodes
 
 
 def pds_step(
     state: PDSState,
-    e: EdgeArray,
+    e: OnEdges,
     alpha: Scalar,
     beta: Scalar,
     gamma: Scalar,

@@ -32,7 +32,6 @@ WEIGHT_DIGITS = 1e-13
 # to 1000 nodes.
 FAR, STRETCH = 0.9, 1.5
 
-
 # Near the solution Newton squares the residual; if it has not halved in this many steps, the rest
 # is rounding error.
 PATIENCE = 20

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..incidence import EdgeArray, Incidence, NodeArray, Scalar, namespace
+from ..incidence import Incidence, OnEdges, OnNodes, Scalar, namespace
 
 
 class Scaled(NamedTuple):
@@ -62,7 +62,7 @@ def to_penalised(theta: Scalar, delta: Scalar) -> Penalised:
     return Penalised(delta / theta, 1 / (theta * delta))
 
 
-def objective(a: EdgeArray, e: EdgeArray, theta: Scalar, support: Incidence) -> Scalar:
+def objective(a: OnEdges, e: OnEdges, theta: Scalar, support: Incidence) -> Scalar:
     """2 theta a'e - sum log(S a) + ||a||^2 (infinite where a node has no edge).
 
     Examples
@@ -79,7 +79,7 @@ def objective(a: EdgeArray, e: EdgeArray, theta: Scalar, support: Incidence) -> 
     return 2 * theta * (a * e).sum() + barrier + (a**2).sum()
 
 
-def dual(lam: NodeArray, e: EdgeArray, theta: Scalar, support: Incidence) -> Scalar:
+def dual(lam: OnNodes, e: OnEdges, theta: Scalar, support: Incidence) -> Scalar:
     """N + sum log(lam) - ||a(lam)||^2; never above `objective`, and equal to it at the solution.
 
     Examples
@@ -97,7 +97,7 @@ def dual(lam: NodeArray, e: EdgeArray, theta: Scalar, support: Incidence) -> Sca
     return lam.shape[0] + namespace(lam).log(lam).sum() - (a**2).sum()
 
 
-def weights_of(lam: NodeArray, e: EdgeArray, theta: Scalar, support: Incidence) -> EdgeArray:
+def weights_of(lam: OnNodes, e: OnEdges, theta: Scalar, support: Incidence) -> OnEdges:
     """a(lam) = max(0, S'lam/2 - theta e): the weights that the duals imply.
 
     Examples
@@ -112,9 +112,7 @@ def weights_of(lam: NodeArray, e: EdgeArray, theta: Scalar, support: Incidence) 
     return namespace(z).where(z > 0, z, 0.0)
 
 
-def residual(
-    a: EdgeArray, lam: NodeArray, e: EdgeArray, theta: Scalar, support: Incidence
-) -> Scalar:
+def residual(a: OnEdges, lam: OnNodes, e: OnEdges, theta: Scalar, support: Incidence) -> Scalar:
     """Return how far (a, lam) is from optimal: 0 at the solution and positive everywhere else.
 
     It is the larger of max_i |lam_i (S a)_i - 1| and max |a - a(lam)| / max(a). The change of `a`
@@ -137,7 +135,7 @@ def residual(
     return xp.maximum(stationary, gap / xp.where(largest > 0, largest, 1.0))
 
 
-def rounding_floor(lam: NodeArray) -> Scalar:
+def rounding_floor(lam: OnNodes) -> Scalar:
     """Return the residual that rounding alone leaves, about 10 eps max(1, max(lam)^2).
 
     Where theta e is large, a = lam - theta e cancels: its error, eps lam, is multiplied by lam.

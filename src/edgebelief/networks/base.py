@@ -19,7 +19,7 @@ from jaxtyping import Array, ArrayLike, Float, Num
 
 from ..edges import Support
 from ..errors import InputError, InputTypeError, SettingError
-from ..incidence import EdgeArray, Incidence, Square
+from ..incidence import Incidence, OnEdges, Square
 from ..validate import complete_support, is_one_graph
 
 # Graphs are evaluated together in one array while it has at most CACHED entries (half a megabyte
@@ -75,15 +75,15 @@ class Network(eqx.Module, Generic[Params, Carry]):
         return cls(depth=depth)
 
     @abc.abstractmethod
-    def init(self, params: Params, e: EdgeArray, support: Incidence) -> Carry:
+    def init(self, params: Params, e: OnEdges, support: Incidence) -> Carry:
         """Return the state before the first layer."""
 
     @abc.abstractmethod
-    def step(self, params: Params, carry: Carry, e: EdgeArray, support: Incidence) -> Carry:
+    def step(self, params: Params, carry: Carry, e: OnEdges, support: Incidence) -> Carry:
         """Apply one layer."""
 
     @abc.abstractmethod
-    def read(self, params: Params, carry: Carry, e: EdgeArray, support: Incidence) -> Output:
+    def read(self, params: Params, carry: Carry, e: OnEdges, support: Incidence) -> Output:
         """Return the output for the state after the last layer."""
 
     def converged(self, params: Params, e: Float[Array, " edges"], support: Support) -> Output:
@@ -215,11 +215,7 @@ class Network(eqx.Module, Generic[Params, Carry]):
         return state, type(params)(*each)
 
     def _one_graph(
-        self,
-        params: Params,
-        support: Support,
-        e: Float[Array, " edges"],
-        precomputed: Output | None,
+        self, params: Params, support: Support, e: OnEdges, precomputed: Output | None
     ) -> Output:
         if self.depth is None:
             return self.converged(params, e, support)
@@ -229,7 +225,7 @@ class Network(eqx.Module, Generic[Params, Carry]):
         output = self.with_precomputed(precomputed)._layers(params, e_inner, support.inner)
         return _mapped(support.from_inner, output, e_inner.ndim)
 
-    def _layers(self, params: Params, e: EdgeArray, inner: Incidence) -> Output:
+    def _layers(self, params: Params, e: OnEdges, inner: Incidence) -> Output:
         """Run all layers: the only scan over depth in the package."""
 
         def layer(carry: Carry, _: None) -> tuple[Carry, None]:

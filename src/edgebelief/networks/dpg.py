@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from ..convex.implicit import converged_state
 from ..convex.iterations import DualState, dpg_dual_step
 from ..edges import Support
-from ..incidence import EdgeArray, Incidence, Scalar
+from ..incidence import Incidence, OnEdges, Scalar
 from .base import Network, Output
 
 
@@ -57,16 +57,16 @@ class DPG(Network[DPGParams, DualState]):
     scale_law = True
     stable = True
 
-    def init(self, params: DPGParams, e: EdgeArray, support: Incidence) -> DualState:
+    def init(self, params: DPGParams, e: OnEdges, support: Incidence) -> DualState:
         d = support.degrees(jnp.full_like(e, self.a0))
         return DualState(d, support.full_nodes(e, self.lam0))
 
     def step(
-        self, params: DPGParams, carry: DualState, e: EdgeArray, support: Incidence
+        self, params: DPGParams, carry: DualState, e: OnEdges, support: Incidence
     ) -> DualState:
         return dpg_dual_step(carry, e, params.theta, support)
 
-    def read(self, params: DPGParams, carry: DualState, e: EdgeArray, support: Incidence) -> Output:
+    def read(self, params: DPGParams, carry: DualState, e: OnEdges, support: Incidence) -> Output:
         z = support.endpoint_sums(carry.lam) / 2 - params.theta * e
         return Output(relu(z) if self.depth else jnp.full_like(e, self.a0), carry.lam, z)
 

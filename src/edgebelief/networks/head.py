@@ -14,7 +14,7 @@ from jaxtyping import Array, ArrayLike, Float
 from ..convex.iterations import DualState, dpg_dual_step
 from ..edges import Support
 from ..errors import InputError, SettingError, SettingTypeError
-from ..incidence import EdgeArray, Incidence, Scalar
+from ..incidence import Incidence, OnEdges, Scalar
 from .base import Network, Output
 from .mimo import MIMO, MIMOParams
 
@@ -125,22 +125,20 @@ class StochasticHead(Network[HeadParams, DualState]):
     def with_precomputed(self, precomputed: Output | None) -> "StochasticHead":
         return replace(self, state=precomputed)
 
-    def init(self, params: HeadParams, e: EdgeArray, support: Incidence) -> DualState:
+    def init(self, params: HeadParams, e: OnEdges, support: Incidence) -> DualState:
         assert self.state is not None
         a, lam = (x[: self.n_heads] for x in (self.state.a, self.state.lam))
         return DualState(jax.vmap(support.degrees)(a), lam)
 
     def step(
-        self, params: HeadParams, carry: DualState, e: EdgeArray, support: Incidence
+        self, params: HeadParams, carry: DualState, e: OnEdges, support: Incidence
     ) -> DualState:
         def head_step(state: DualState, theta: Scalar) -> DualState:
             return dpg_dual_step(state, e, theta, support)
 
         return jax.vmap(head_step)(carry, jnp.asarray(params.theta))
 
-    def read(
-        self, params: HeadParams, carry: DualState, e: EdgeArray, support: Incidence
-    ) -> Output:
+    def read(self, params: HeadParams, carry: DualState, e: OnEdges, support: Incidence) -> Output:
         k, base = self.n_heads, self.state
         assert base is not None
         theta = jnp.asarray(params.theta).reshape(-1, *[1] * e.ndim)

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from ..convex.iterations import DualState, positive_root
 from ..errors import SettingError
-from ..incidence import EdgeArray, Incidence
+from ..incidence import Incidence, OnEdges
 from .base import Network, Output
 
 
@@ -83,20 +83,18 @@ class MIMO(Network[MIMOParams, DualState]):
     def n_channels(self) -> int:
         return self.channels
 
-    def init(self, params: MIMOParams, e: EdgeArray, support: Incidence) -> DualState:
+    def init(self, params: MIMOParams, e: OnEdges, support: Incidence) -> DualState:
         d = support.degrees(jnp.full_like(e, self.a0))
         lam = support.full_nodes(e, self.lam0)
         return DualState(*(jnp.stack([x] * self.channels) for x in (d, lam)))
 
     def step(
-        self, params: MIMOParams, carry: DualState, e: EdgeArray, support: Incidence
+        self, params: MIMOParams, carry: DualState, e: OnEdges, support: Incidence
     ) -> DualState:
         lam = positive_root(carry.d - support.max_degree * carry.lam, support.max_degree)
         return DualState(support.mixed_degrees(lam, self.matrix(params), e), lam)
 
-    def read(
-        self, params: MIMOParams, carry: DualState, e: EdgeArray, support: Incidence
-    ) -> Output:
+    def read(self, params: MIMOParams, carry: DualState, e: OnEdges, support: Incidence) -> Output:
         ends = jax.vmap(support.endpoint_sums)(carry.lam) / 2
 
         def channel(row: Float[Array, " channels"]) -> tuple[Array, Array]:

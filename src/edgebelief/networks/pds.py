@@ -10,7 +10,7 @@ from ..convex.implicit import converged_state
 from ..convex.iterations import PDSState, pds_step
 from ..convex.objective import to_scaled
 from ..edges import Support
-from ..incidence import EdgeArray, Incidence, Scalar
+from ..incidence import Incidence, OnEdges, Scalar
 from .base import Network, Output
 
 
@@ -53,15 +53,13 @@ class PDS(Network[PDSParams, PDSState]):
     stable = False
     kind = "pds"
 
-    def init(self, params: PDSParams, e: EdgeArray, support: Incidence) -> PDSState:
+    def init(self, params: PDSParams, e: OnEdges, support: Incidence) -> PDSState:
         return PDSState(jnp.zeros_like(e), support.full_nodes(e, 0.0))
 
-    def step(
-        self, params: PDSParams, carry: PDSState, e: EdgeArray, support: Incidence
-    ) -> PDSState:
+    def step(self, params: PDSParams, carry: PDSState, e: OnEdges, support: Incidence) -> PDSState:
         return pds_step(carry, e, params.alpha, params.beta, self.gamma, support)
 
-    def read(self, params: PDSParams, carry: PDSState, e: EdgeArray, support: Incidence) -> Output:
+    def read(self, params: PDSParams, carry: PDSState, e: OnEdges, support: Incidence) -> Output:
         theta = to_scaled(*params).theta
         lam = -carry.v * theta
         return Output(carry.a, lam, support.endpoint_sums(lam) / 2 - theta * e)

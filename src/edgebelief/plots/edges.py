@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -11,9 +11,6 @@ from jaxtyping import Float
 from ..belief.predict import EdgeBelief
 from ..data.dataset import GraphRecord
 from .style import INK, PALE, AxesLike, axes_for
-
-if TYPE_CHECKING:
-    from matplotlib.colors import ListedColormap
 
 # With at most this many nodes, their names are legible beside a matrix.
 NAMED = 24
@@ -91,7 +88,7 @@ class EdgesDisplay:
         return axes
 
 
-def _colours(*colours: str) -> ListedColormap:
+def _colours(*colours: str) -> object:
     from matplotlib.colors import ListedColormap
 
     return ListedColormap(colours)

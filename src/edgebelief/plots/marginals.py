@@ -49,10 +49,7 @@ class MarginalsDisplay:
 
     @classmethod
     def of(cls, posterior: Posterior) -> MarginalsDisplay:
-        """Compute the densities of all parameters of a posterior that are not fixed.
-
-        The engine must give a distribution: `MAP`, for example, gives a point.
-        """
+        """Compute the densities of all parameters that are not fixed; not for point estimates."""
         summary = posterior.summary()
         densities = {}
         for name in summary.index:

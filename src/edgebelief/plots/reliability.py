@@ -48,13 +48,9 @@ class ReliabilityDisplay:
     level: float
 
     def __init__(
-        self,
-        confidence: ArrayLike,
-        accuracy: ArrayLike,
-        count: ArrayLike,
-        edges: ArrayLike,
+        self, confidence: ArrayLike, accuracy: ArrayLike, count: ArrayLike, edges: ArrayLike,
         level: float = 0.95,
-    ):
+    ):  # fmt: skip
         arrays = {"confidence": confidence, "accuracy": accuracy, "count": count, "edges": edges}
         for name, values in arrays.items():
             object.__setattr__(self, name, np.asarray(values, float))

@@ -156,14 +156,8 @@ def _headlines(summary: Summary, predictions: Predictions) -> Iterator[Figure]:
     low, high = DOUBTFUL
     yield Figure("pairs", f"{summary.n_pairs:,}", "that could be an edge")
     yield Figure("predicted edges", f"{summary.n_believed:,}", "probability over one half")
-    yield Figure(
-        "near certain",
-        f"{summary.n_near_certain:,}",
-        f"edges, probability {NEAR_CERTAIN:g} or more",
-    )
-    yield Figure(
-        "uncertain", f"{summary.n_doubtful:,}", f"pairs, probability between {low} and {high}"
-    )
+    yield Figure("near certain", f"{summary.n_near_certain:,}", f"edges, {NEAR_CERTAIN:g} or more")
+    yield Figure("uncertain", f"{summary.n_doubtful:,}", f"pairs between {low} and {high}")
     if predictions.data.n_labels:
         accuracy = 1 - float(metrics.error(predictions))
         yield Figure("accuracy", words.percent(accuracy), "of the pairs with a label")
