@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from ..errors import InputError, InputTypeError, InputWarning, Remedy, Setting, SettingError
 from ..validate import as_floats, check_choice, check_names, check_signals
 from .covariates import pair_covariates
-from .dataset import GraphDataset, GraphRecord
+from .dataset import GraphDataset, GraphRecord, with_labels
 from .files import edges_to_matrix
 from .signals import Metric, Missing, Transform, distances, transformed
 
@@ -292,18 +292,12 @@ def _is_edge_list(label: Any) -> bool:
 
 def _labelled(data: GraphDataset, labels: Sequence[object], weighted: bool) -> GraphDataset:
     """Return the graphs with other labels."""
-    matrices = []
+    records = []
     for t, (record, label) in enumerate(zip(data, labels, strict=True)):
         with _in_graph(t):
-            matrices.append(None if label is None else _adjacency(label, record.names, weighted))
-    return GraphDataset(
-        [record.e for record in data],
-        matrices,
-        [record.names for record in data],
-        [record.n_signals for record in data],
-        [record.covariates or None for record in data],
-        weighted=weighted,
-    )
+            matrix = None if label is None else _adjacency(label, record.names, weighted)
+            records.append(with_labels(record, matrix, weighted))
+    return GraphDataset._of(records)
 
 
 def _informed(data: GraphDataset, covariates: Any) -> GraphDataset:

@@ -319,18 +319,28 @@ def _record(
         vector, support = check_distances(e, names=names)
         assert isinstance(support, Complete)
         names = check_names(range(support.n_nodes) if names is None else names, support.n_nodes)
-        a = np.full(support.n_edges, np.nan) if a is None else a
-        if hasattr(a, "columns"):  # by name, whatever order it comes in
-            a = same_nodes(a, "labels", names)
-        w = check_edge_weights(a, support, names) if weighted else None
-        label, known = check_labels(a if w is None else _presence(w), support, names)
-        covariates = pair_covariates(covariates, names)
+        vector = _frozen(vector.copy())  # the caller's array stays the caller's
+        unlabelled = GraphRecord(vector, vector, vector, names, n_signals)
+        record = with_labels(unlabelled, a, weighted)
+        return record._replace(covariates=pair_covariates(covariates, names))
     except InputError as error:
         raise error.but(graph=t) from None
-    vector = vector.copy()  # the caller's array stays the caller's
-    for array in (vector, label, known) if w is None else (vector, label, known, w):
-        array.flags.writeable = False
-    return GraphRecord(vector, label, known, names, n_signals, covariates, w)
+
+
+def with_labels(record: GraphRecord, a: Any, weighted: bool) -> GraphRecord:
+    """Return the graph with these labels, or weights if `weighted`; without any if None."""
+    support, names = record.support, record.names
+    a = np.full(support.n_edges, np.nan) if a is None else a
+    if hasattr(a, "columns"):  # by name, whatever order it comes in
+        a = same_nodes(a, "labels", names)
+    w = _frozen(check_edge_weights(a, support, names)) if weighted else None
+    label, known = check_labels(a if w is None else _presence(w), support, names)
+    return record._replace(a=_frozen(label), known=_frozen(known), w=w)
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array
 
 
 def _presence(w: Float[np.ndarray, " edges"]) -> Float[np.ndarray, " edges"]:
