@@ -116,7 +116,7 @@ class GraphLearner(BaseEstimator):
     size_aware : bool
         Whether the model is to hold for graphs of other sizes, larger ones above all: distances
         are taken relative to their graph, weights to its number of nodes, and how belief grows
-        with it is found in the data, if they have several sizes. For dense graphs, where each node
+        with it is estimated, if they have several sizes. For dense graphs, where each node
         is joined to a share of the others; see `edgebelief.readouts.Sized` and docs/sizes.md.
     random_state : int, RandomState or None
         Of the engine's chance, and of sampled graphs and intervals.
@@ -175,7 +175,7 @@ class GraphLearner(BaseEstimator):
     def fit(
         self, X: Any, A: Any = None, *, covariates: Any = None, sample_weight: Any = None
     ) -> GraphLearner:
-        """Find the posterior of the parameters.
+        """Compute the posterior of the parameters.
 
         Parameters
         ----------
@@ -239,7 +239,7 @@ class GraphLearner(BaseEstimator):
         metric: Any = "sqeuclidean",
         **settings: Any,
     ) -> GraphLearner:
-        """A learner fitted to simulated graphs, for when no graph with known edges is at hand.
+        """Fit a learner to simulated graphs, where no graph with known edges is at hand.
 
         Draws graphs that resemble yours, smooth signals on them, and learns from those. The belief
         is then as good as the resemblance, which nothing here can check: `posterior_.verdict` and
@@ -285,38 +285,38 @@ class GraphLearner(BaseEstimator):
         return learner
 
     def predict_proba(self, X: Any, *, covariates: Any = None, return_std: bool = False) -> Any:
-        """The probability of each edge: (N, N), (T, N, N), or a list where N differs.
+        """Return the probability of each edge: (N, N), (T, N, N), or a list where N differs.
 
         With ``return_std=True`` also its epistemic sd: how well the labels have pinned it down.
         """
-        graphs, found = self._predicted(X, covariates=covariates)
-        mean = self._matrices(graphs, [belief.mean for belief in found])
+        graphs, beliefs = self._predicted(X, covariates=covariates)
+        mean = self._matrices(graphs, [belief.mean for belief in beliefs])
         if not return_std:
             return mean
-        return mean, self._matrices(graphs, [belief.epistemic_sd for belief in found])
+        return mean, self._matrices(graphs, [belief.epistemic_sd for belief in beliefs])
 
     def predict(self, X: Any, *, covariates: Any = None, return_std: bool = False) -> Any:
-        """The edges with a probability above 0.5, as 0 and 1; `decide` has other rules.
+        """Return the edges with a probability above 0.5, as 0 and 1; `decide` has other rules.
 
         With ``return_std=True`` also the sd of each edge, sqrt(p(1 - p)).
         """
-        graphs, found = self._predicted(X, covariates=covariates)
-        edges = self._matrices(graphs, [(belief.mean > 0.5).astype(int) for belief in found])
+        graphs, beliefs = self._predicted(X, covariates=covariates)
+        edges = self._matrices(graphs, [(belief.mean > 0.5).astype(int) for belief in beliefs])
         if not return_std:
             return edges
-        return edges, self._matrices(graphs, [belief.total_sd for belief in found])
+        return edges, self._matrices(graphs, [belief.total_sd for belief in beliefs])
 
     def predict_weights(
         self, X: Any, *, covariates: Any = None, level: float = 0.9
     ) -> WeightBelief:
-        """What the weight of each edge would be, of a learner with ``weighted=True``.
+        """Predict the weight of each edge, if it is one; for a learner with ``weighted=True``.
 
         Parameters
         ----------
         X, covariates
             As for `predict`.
         level : float
-            Of the intervals.
+            The probability of the intervals.
 
         Returns
         -------
@@ -338,14 +338,14 @@ class GraphLearner(BaseEstimator):
         >>> learner.predict_weights(X[5]).high.shape
         (8, 8)
         """
-        graphs, found = self._weighed(X, covariates=covariates, level=level)
-        columns = zip(*found, strict=True)
+        graphs, beliefs = self._weighed(X, covariates=covariates, level=level)
+        columns = zip(*beliefs, strict=True)
         return WeightBelief(*(self._matrices(graphs, list(column)) for column in columns))
 
     def weight_scores(
         self, X: Any, A: Any = None, *, covariates: Any = None, level: float = 0.9
     ) -> dict[str, float]:
-        """How good the weights are on graphs that were not fitted.
+        """Score predicted weights on graphs that were not fitted.
 
         Returns
         -------
@@ -353,12 +353,12 @@ class GraphLearner(BaseEstimator):
             crps, crps_given_edge and weight_coverage: see `edgebelief.metrics`. The last should be
             near `level`.
         """
-        _, found = self._weighed(X, A, covariates, level)
+        _, beliefs = self._weighed(X, A, covariates, level)
         scores = metrics.crps, metrics.crps_given_edge, metrics.weight_coverage
-        return {score.__name__: float(score(found)) for score in scores}
+        return {score.__name__: float(score(beliefs)) for score in scores}
 
     def decide(self, X: Any, *, covariates: Any = None, **rule: Any) -> Any:
-        """Edges by a rule that says what mistakes cost, as 0 and 1.
+        """Decide on edges by a rule that says what mistakes cost; as 0 and 1.
 
         Parameters
         ----------
@@ -367,21 +367,21 @@ class GraphLearner(BaseEstimator):
         **rule : one of threshold, cost, fdr, top_k
             See `edgebelief.belief.decide`. Each graph is decided alone.
         """
-        graphs, found = self._predicted(X, covariates=covariates)
-        return self._matrices(graphs, [decide(b.mean, **rule).astype(int) for b in found])
+        graphs, beliefs = self._predicted(X, covariates=covariates)
+        return self._matrices(graphs, [decide(b.mean, **rule).astype(int) for b in beliefs])
 
     def edge_table(
         self, X: Any, *, covariates: Any = None, level: float | None = 0.9, **rule: Any
     ) -> pd.DataFrame:
-        """Every pair as a row, the most believed first.
+        """List every pair as a row, the most probable first.
 
         Parameters
         ----------
         X, covariates
             As for `predict`.
         level : float or None
-            Of the interval of the probability, columns low and high; None leaves it out (it is the
-            slow part of large graphs).
+            The probability of the interval in columns low and high; None leaves it out (it is slow
+            for large graphs).
         **rule
             As for `decide`; column decision.
 
@@ -393,14 +393,14 @@ class GraphLearner(BaseEstimator):
             weights, before that: weight (its mean, if the pair is an edge) and its interval,
             weight_low and weight_high.
         """
-        graphs, found, weights = self._predicted_all(X, covariates, level or 0.9)
+        graphs, beliefs, weights = self._predicted_all(X, covariates, level or 0.9)
         ranges = None
         if level is not None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", BeliefWarning)  # given a moment before
-                ranges = intervals(self.seed_, self.posterior_, found.data, level)
+                ranges = intervals(self.seed_, self.posterior_, beliefs.data, level)
         frames = []
-        for t, (record, belief) in enumerate(zip(graphs.data, found, strict=True)):
+        for t, (record, belief) in enumerate(zip(graphs.data, beliefs, strict=True)):
             names = np.array(record.names, dtype=object)
             rows, cols = record.support.endpoints
             columns: dict[str, Any] = {} if graphs.single else {"graph": t}
@@ -419,7 +419,7 @@ class GraphLearner(BaseEstimator):
         return pd.concat(frames, ignore_index=True)
 
     def sample_graphs(self, X: Any, n: int = 100, *, covariates: Any = None) -> Any:
-        """`n` graphs from the posterior predictive of each: (n, N, N) of 0 and 1, or a list."""
+        """Draw `n` graphs from the posterior predictive: (n, N, N) of 0 and 1, or a list."""
         if not n >= 1:
             raise SettingError(f"must be at least 1, the graphs drawn; got {n!r}.", argument="n")
         graphs = self._given(X, covariates=covariates)
@@ -433,7 +433,7 @@ class GraphLearner(BaseEstimator):
     def propagate(
         self, X: Any, function: Callable[[nx.Graph], Any], n: int = 100, *, covariates: Any = None
     ) -> Any:
-        """What a function of a graph may be, given that the graph is not known for sure.
+        """Draw a function of the graph from its posterior predictive.
 
         Parameters
         ----------
@@ -462,13 +462,13 @@ class GraphLearner(BaseEstimator):
         (20, 8)
         """
         graphs = self._given(X, covariates=covariates)
-        found = propagate(self.seed_, self.posterior_, self._as_fitted(graphs.data), function, n)
-        return found[0] if graphs.single else found
+        values = propagate(self.seed_, self.posterior_, self._as_fitted(graphs.data), function, n)
+        return values[0] if graphs.single else values
 
     def explain(
         self, X: Any, source: Any, target: Any, graph: int = 0, *, covariates: Any = None
     ) -> pd.DataFrame:
-        """What raises and what lowers belief in one edge: parts that add up to its logit.
+        """Explain the belief in one edge by parts that add up to its logit.
 
         See `edgebelief.belief.explain`. `graph` says which, where X holds several.
         """
@@ -476,17 +476,17 @@ class GraphLearner(BaseEstimator):
         return explain(self.seed_, self.posterior_, data, source, target, graph)
 
     def terms(self) -> pd.DataFrame:
-        """The terms of an additive readout: how much each moves the logit, whether it is needed."""
+        """List the terms of an additive readout: how much each moves the logit, if it is needed."""
         check_is_fitted(self)
         return term_table(self.posterior_, self.seed_)
 
     def to_networkx(self, X: Any, *, covariates: Any = None, **rule: Any) -> Any:
-        """The decided graph with node names; edges carry probability, sd and epistemic.
+        """Return the decided graph with node names; edges have probability, sd and epistemic.
 
         And weight (its mean), where edges have weights. A list of graphs where X holds several.
         `rule` as for `decide`.
         """
-        graphs, found, weights = self._predicted_all(X, covariates)
+        graphs, beliefs, weights = self._predicted_all(X, covariates)
         made = [
             to_networkx(
                 record,
@@ -496,27 +496,27 @@ class GraphLearner(BaseEstimator):
                 epistemic=belief.epistemic_sd,
                 **({} if weights is None else {"weight": weights[t].mean}),
             )
-            for t, (record, belief) in enumerate(zip(graphs.data, found, strict=True))
+            for t, (record, belief) in enumerate(zip(graphs.data, beliefs, strict=True))
         ]
         return made[0] if graphs.single else made
 
     def score(self, X: Any, A: Any = None, *, covariates: Any = None) -> float:
-        """Log predictive probability of a graph's known labels, mean over the graphs.
+        """Return the log predictive probability of a graph's known labels, mean over the graphs.
 
         The negative of `edgebelief.metrics.nll`. Of weights, where edges have some, the density.
         """
-        _, found = self._predicted(X, A, covariates)
-        return -float(metrics.nll(found))
+        _, beliefs = self._predicted(X, A, covariates)
+        return -float(metrics.nll(beliefs))
 
     def calibration_report(
         self, X: Any, A: Any = None, n_bins: int = 10, *, covariates: Any = None
     ) -> CalibrationReport:
-        """How belief and labels agree on graphs that were not fitted.
+        """Compare belief and labels on graphs that were not fitted.
 
         Prints as a few lines; `edgebelief.plots.ReliabilityDisplay.of(report.curve)` draws it.
         """
-        _, found = self._predicted(X, A, covariates)
-        return CalibrationReport.of(found, n_bins)
+        _, beliefs = self._predicted(X, A, covariates)
+        return CalibrationReport.of(beliefs, n_bins)
 
     def predictive_checks(
         self,
@@ -528,7 +528,7 @@ class GraphLearner(BaseEstimator):
         n: int = 1000,
         key: int | None = None,
     ) -> tuple[PredictiveCheck, ...]:
-        """What graphs the prior expects of these inputs, and, once fitted, the posterior.
+        """Check which graphs the prior expects of these inputs, and, once fitted, the posterior.
 
         Parameters
         ----------
@@ -571,12 +571,12 @@ class GraphLearner(BaseEstimator):
         **about
             Of `edgebelief.report.Report.of`, such as title.
         """
-        _, found = self._predicted(X, A, covariates)
+        _, beliefs = self._predicted(X, A, covariates)
         about.setdefault("assumptions", self.posterior_.verdict.assumptions)
         about.setdefault("settings", {"metric": _name(self.metric), "scale": self.scale_})
-        Report.of(self.posterior_, found.data, predictions=found, key=self.seed_, **about).write(
-            path
-        )
+        Report.of(
+            self.posterior_, beliefs.data, predictions=beliefs, key=self.seed_, **about
+        ).write(path)
         return Path(path)
 
     def save(self, path: str | Path) -> None:
@@ -611,7 +611,7 @@ class GraphLearner(BaseEstimator):
         return graphs_from(X, A, covariates, **how, weighted=self.weighted)
 
     def _as_fitted(self, data: GraphDataset) -> GraphDataset:
-        """Distances on the scale of the fit."""
+        """Rescale distances as in the fit."""
         return scaled_by(self.scale_, data)
 
     def _given(self, X: Any, A: Any = None, covariates: Any = None) -> Graphs:
@@ -634,7 +634,7 @@ class GraphLearner(BaseEstimator):
     def _predicted_all(
         self, X: Any, covariates: Any = None, level: float = 0.9
     ) -> tuple[Graphs, Predictions, WeightPredictions | None]:
-        """Belief in edges, and in their weights where they have some."""
+        """Predict edges, and their weights where they have some."""
         check_is_fitted(self)
         if not self.model_.likelihood.weighted:
             return *self._predicted(X, covariates=covariates), None
