@@ -27,7 +27,7 @@ from ..validate import as_floats, check_choice, check_names, check_signals
 from .covariates import pair_covariates
 from .dataset import GraphDataset, GraphRecord, with_labels
 from .files import edges_to_matrix
-from .signals import Metric, Missing, Transform, distances, transformed
+from .signals import Metric, Missing, Transform, distances, graph_matrix, transformed
 
 TRANSPOSE = Remedy("Transpose them", Setting("transpose", True, python="X.T"))
 
@@ -358,8 +358,7 @@ def weight_column(table: pd.DataFrame, where: str | Path = "the edge list") -> s
 
 def _graph_matrix(graph: nx.Graph, names: tuple[str, ...]) -> Float[np.ndarray, "nodes nodes"]:
     """Return the adjacency by node name; a node that the graph does not have has no edges."""
-    if graph.is_directed():
-        raise InputError("the label graph must be undirected; see networkx.Graph.to_undirected.")
+    weights = graph_matrix(graph)
     place = {name: i for i, name in enumerate(names)}
     named = check_names(graph.nodes, len(graph), "the label graph's nodes")
     unknown = sorted(set(named) - set(place))
@@ -370,7 +369,7 @@ def _graph_matrix(graph: nx.Graph, names: tuple[str, ...]) -> Float[np.ndarray, 
     matrix = np.zeros((len(names), len(names)))
     if named:
         at = [place[name] for name in named]
-        matrix[np.ix_(at, at)] = nx.to_numpy_array(graph)
+        matrix[np.ix_(at, at)] = weights
     return matrix
 
 

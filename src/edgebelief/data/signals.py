@@ -20,7 +20,7 @@ from scipy.linalg import eigh
 from scipy.spatial.distance import pdist
 
 from ..edges import Complete
-from ..errors import InputError, Remedy, Setting, SettingError
+from ..errors import InputError, InputTypeError, Remedy, Setting, SettingError
 from ..validate import as_floats, check_choice, check_signals, check_symmetric, node_name
 from .randomness import Key, generator
 
@@ -79,9 +79,7 @@ def adjacency_of(graph: object) -> Float[np.ndarray, "nodes nodes"]:
            [0., 1., 0.]])
     """
     if isinstance(graph, nx.Graph):
-        if graph.is_directed():
-            raise InputError("the graph must be undirected; see networkx.Graph.to_undirected.")
-        graph = nx.to_numpy_array(graph)
+        graph = graph_matrix(graph)
     matrix = as_floats(graph.toarray() if hasattr(graph, "toarray") else graph, "the adjacency")
     if matrix.ndim != 2 or len(matrix) < 2:
         problem = f"must be a square matrix; got shape {matrix.shape}."
@@ -96,6 +94,16 @@ def adjacency_of(graph: object) -> Float[np.ndarray, "nodes nodes"]:
             where=(int(i), int(j)),
         )
     return matrix
+
+
+def graph_matrix(graph: nx.Graph) -> Float[np.ndarray, "nodes nodes"]:
+    """Return the adjacency matrix of an undirected NetworkX graph, in the order of its nodes."""
+    if graph.is_directed():
+        raise InputError("the graph must be undirected; see networkx.Graph.to_undirected.")
+    try:
+        return nx.to_numpy_array(graph)
+    except (TypeError, ValueError) as error:
+        raise InputTypeError(f"a weight of the graph is no number ({error}).") from None
 
 
 def smooth_signals(
