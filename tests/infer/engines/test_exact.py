@@ -474,8 +474,8 @@ def test_paper_data_give_the_answer_key(shared_data):
     assert rg032(shared_data).verdict.ok, str(rg032(shared_data).verdict)
 
 
-def node_moments_off(posterior):
-    """Means and sds of the weighted nodes against the summary: differences in sds, (2, 3)."""
+def point_moments_off(posterior):
+    """Means and sds of the weighted points against the summary: differences in sds, (2, 3)."""
     table, weights = posterior.summary().loc[list(NAMES)], posterior.weights
     values = np.stack([posterior.params[name] for name in NAMES])
     mean = values @ weights
@@ -483,32 +483,32 @@ def node_moments_off(posterior):
     return np.stack([mean - table["mean"], sd - table["sd"]]) / table["sd"].to_numpy()
 
 
-def test_weighted_nodes_have_the_moments_of_the_summary(shared_data):
-    assert np.abs(node_moments_off(rg032(shared_data))).max() < 0.02
+def test_weighted_points_have_the_moments_of_the_summary(shared_data):
+    assert np.abs(point_moments_off(rg032(shared_data))).max() < 0.02
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_weighted_nodes_have_the_means_of_the_summary(name):
-    assert np.abs(node_moments_off(exact(name))[0]).max() < 0.02
+def test_weighted_points_have_the_means_of_the_summary(name):
+    assert np.abs(point_moments_off(exact(name))[0]).max() < 0.02
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_weighted_nodes_are_a_rule_for_the_places_of_the_parameters(name):
-    """Mean and sd of each parameter's place in its prior: by nodes, and by 40,000 draws.
+def test_weighted_points_are_a_rule_for_the_places_of_the_parameters(name):
+    """Mean and sd of each parameter's place in its prior: by points, and by 40,000 draws.
 
     Within 0.02 sd and the draws' own error. In their own units the sds of lognormals lie in tails
-    that few nodes are in: `summary` has them.
+    that few points are in: `summary` has them.
     """
     posterior = exact(name)
     n = 40_000
     drawn = posterior.draws(0, n)
     for parameter, marginal in posterior.model.prior.items():
-        nodes = marginal.to_z(posterior.params[parameter])
+        points = marginal.to_z(posterior.params[parameter])
         draws = marginal.to_z(drawn[parameter])
         centre, spread = draws.mean(), draws.std()
         square = (draws - centre) ** 2
-        mean = posterior.weights @ nodes
-        sd = np.sqrt(posterior.weights @ (nodes - mean) ** 2)
+        mean = posterior.weights @ points
+        sd = np.sqrt(posterior.weights @ (points - mean) ** 2)
         assert abs(mean - centre) < (0.02 + 4 / np.sqrt(n)) * spread
         error_of_sd = square.std() / (2 * spread * np.sqrt(n))
         assert abs(sd - spread) < 0.02 * spread + 4 * error_of_sd
@@ -557,7 +557,7 @@ def test_no_labels_are_refused():
 
 
 def test_neighbouring_priors_find_the_same_mode():
-    """Once, at a log sd of 1, two nodes of the scan fell together and a mode was missed."""
+    """Once, at a log sd of 1, two points of the scan fell together and a mode was missed."""
     data = GraphDataset.sample(1, RandomGeometric(radius=0.32), 10, 20, n_signals=500)
     found = []
     for log_sd in (0.9, 1.0, 1.1):

@@ -6,7 +6,7 @@ from arviz_stats.base import array_stats
 
 from edgebelief.data import GraphDataset, RandomGeometric
 from edgebelief.infer import EdgeModel, InferenceWarning
-from edgebelief.infer.engines.nuts import NUTS, batches_of
+from edgebelief.infer.engines.nuts import NUTS, chain_groups
 from edgebelief.infer.gradient.density import LogDensity
 from edgebelief.networks import DPG
 from posteriors import grid_posterior, rescaled
@@ -52,8 +52,8 @@ def test_it_says_how_it_ran(found):
     assert sum(found.settings["chains per device"]) == 4
     assert found.settings["n_warmup"] == 500  # the second run, the first having a finding
     assert found.settings["target_accept"] == 0.95
-    assert [batch.size for batch in batches_of(4, "vectorized")] == [4]
-    assert sum(batch.size for batch in batches_of(5, "parallel")) == 5
+    assert [group.size for group in chain_groups(4, "vectorized")] == [4]
+    assert sum(group.size for group in chain_groups(5, "parallel")) == 5
     figures = found.verdict.figures
     assert figures["R-hat"] <= 1.01
     assert figures["divergences"] == 0

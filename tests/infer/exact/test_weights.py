@@ -221,7 +221,7 @@ def test_map_finds_what_the_data_were_drawn_from(drawn):
     assert values["weight_sd"] == pytest.approx(0.4, abs=0.08)
 
 
-def test_draws_and_nodes_have_the_summarys_moments(drawn):
+def test_draws_and_points_have_the_summarys_moments(drawn):
     posterior = Exact().run(0, weighted_model(), drawn)
     summary = posterior.summary()
     draws = posterior.draws(1, 20_000)
@@ -230,8 +230,8 @@ def test_draws_and_nodes_have_the_summarys_moments(drawn):
         assert draws[name].mean() == pytest.approx(mean, abs=0.04 * sd)
         assert draws[name].std() == pytest.approx(sd, rel=0.04)
         assert np.quantile(draws[name], 0.05) == pytest.approx(q5, abs=0.06 * sd)
-        at_nodes = posterior.weights @ posterior.params[name]
-        assert at_nodes == pytest.approx(mean, abs=0.2 * sd)
+        at_points = posterior.weights @ posterior.params[name]
+        assert at_points == pytest.approx(mean, abs=0.2 * sd)
     exact = np.corrcoef(draws["level"], draws["slope"])[0, 1]
     assert exact > 0.5  # f is negative throughout: what one gains the other gives back
     x, height = posterior.density("level")

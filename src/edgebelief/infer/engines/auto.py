@@ -1,4 +1,4 @@
-"""Which engine suits a model."""
+"""The choice of an engine that suits a model."""
 
 from ...networks import StochasticHead
 from ..model import EdgeModel
@@ -7,14 +7,15 @@ from .exact import Exact, applies
 from .modes import Modes
 from .nuts import NUTS
 
-# On 20 graphs of 12 nodes four minutes, where chains of the usual length had not ended after nine.
+# On 20 graphs of 12 nodes these chains take four minutes; those of the usual length had not ended
+# after nine.
 HEAD = NUTS(n_warmup=300, n_draws=500, target_accept=0.9, max_tree_depth=7)
 
 
 def default_engine(model: EdgeModel) -> Engine:
-    """`Exact` where it applies; `Modes` for a network with many parameters; else `NUTS`.
+    """Choose `Exact` where it applies; `Modes` for a network with many parameters; else `NUTS`.
 
-    Of a head the chains are shorter: where they do not mix, more of the same would not cure it.
+    For a stochastic head the chains are shorter: where they do not mix, longer ones would not help.
 
     Examples
     --------

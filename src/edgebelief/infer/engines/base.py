@@ -1,13 +1,13 @@
-"""What every engine does around its own work: checks before, the verdict after."""
+"""The abstract engine: checks before a fit, the verdict after it."""
 
 from __future__ import annotations
 
 import abc
 from dataclasses import asdict
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
 from ...data.dataset import GraphDataset
 from ...data.randomness import Key, as_key, split
@@ -29,7 +29,11 @@ class Engine(abc.ABC):
         """Compute the posterior of a problem whose labels and weights have been checked."""
 
     def run(
-        self, key: Key | int, model: EdgeModel, data: GraphDataset, weights: Any = None
+        self,
+        key: Key | int,
+        model: EdgeModel,
+        data: GraphDataset,
+        weights: ArrayLike | None = None,
     ) -> Posterior:
         """Compute the posterior.
 
@@ -90,8 +94,8 @@ class Engine(abc.ABC):
 def _check_edge_weights(data: GraphDataset, counts: Float[np.ndarray, " graphs"]) -> None:
     """Refuse data without weights, or with none that differ."""
     used = [r.w for r, count in zip(data, counts, strict=True) if r.w is not None and count > 0]
-    found = np.concatenate([np.zeros(0), *(w[w > 0] for w in used)])
-    if found.size == 0:
+    known = np.concatenate([np.zeros(0), *(w[w > 0] for w in used)])
+    if known.size == 0:
         raise InputError(
             "the model is one of weighted edges, and no weight is known",
             remedy=Remedy(
@@ -99,8 +103,8 @@ def _check_edge_weights(data: GraphDataset, counts: Float[np.ndarray, " graphs"]
                 Setting("weighted", True),
             ),
         )
-    if np.ptp(found) == 0:
+    if np.ptp(known) == 0:
         raise InputError(
-            f"every edge has the weight {found[0]:g}: there is nothing to learn about weights",
+            f"every edge has the weight {known[0]:g}: there is nothing to learn about weights",
             remedy=Remedy("Leave {} out", Setting("weighted")),
         )

@@ -1,19 +1,20 @@
-"""The posterior by adding it up.
+"""Exact: the posterior by numerical integration.
 
 Only theta enters the network's recursion; given theta, the readout's parameters are those of a
 logistic regression. So the posterior is a one-parameter family of small integrals:
 
     p(theta | labels)  ~  p(theta) * integral p(labels | theta, beta) p(beta) dbeta
 
-The outer axis is scanned over the whole prior, plateaus and all, and then halved where it matters
-until the estimated error is below a tolerance; the inner integral has its own (`cubature`). Where
-edges have weights, those are a second regression, independent of the first given theta (`weights`):
-the evidence is the product of the two.
+Theta is scanned over the whole prior, plateaus included, and then intervals are halved where it
+matters until the estimated error is below a tolerance (`scan`); the inner integral has its own
+error estimate (`quadrature`). Where edges have weights, those are a second regression, independent
+of the first given theta (`weights`): the evidence is the product of the two.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -22,8 +23,8 @@ from ...data.randomness import Key, generator, split
 from ...errors import DoesNotApply, SettingError
 from ..diagnostics import Finding
 from ..exact.conditional import Sketch
-from ..exact.laplace import SHARE, Places, Shrinkage, weighted_draws
-from ..exact.scan import LARGEST_SHARE, Surprises, most_plausible_z, refine, scan
+from ..exact.laplace import SHARE, Shrinkage, ThetaModes, weighted_draws
+from ..exact.scan import LARGEST_SHARE, MidpointErrors, most_plausible_z, refine, scan
 from ..exact.slices import Slices, free_network_parameters
 from ..exact.theta import Interpolant, ThetaPosterior
 from ..exact.weights import WeightedThetaPosterior, WeightPrior
@@ -33,10 +34,11 @@ from ..posterior import Fit
 from ..prepare import Problem
 from .base import Engine
 
-# A node so near the best in log is integrated, not sketched: sketches may be wrong by less.
+# A point whose log density is this near to the highest is integrated, not sketched: sketches are
+# wrong by less.
 NEAR = 12.0
-# Of many coefficients the marginal of theta need not be known better than the normal approximation
-# is good.
+# The tolerance along theta with many coefficients: the marginal of theta need not be more accurate
+# than the normal approximation of the coefficients.
 LOOSE = 0.2
 
 
@@ -44,19 +46,20 @@ LOOSE = 0.2
 class Exact(Engine):
     """The posterior of a network with one parameter and a readout linear in its coefficients.
 
-    Seconds where sampling takes minutes; with the evidence, and independent draws. Parameters of
-    the network that are `fixed` do not count: of those in doubt there may be one, or none.
+    It takes seconds where sampling takes minutes, and gives the evidence and independent draws.
+    Parameters of the network that are `fixed` do not count: at most one may be free.
 
-    Of up to two coefficients everything is added up. Of more, and their scales where they have
-    some, there are weighted draws: the verdict says how good they are (Pareto k).
+    With up to two coefficients, all parameters are integrated numerically. With more, there are
+    weighted draws of the coefficients (and of their scales, where they have some): the verdict says
+    how good they are (Pareto k).
 
     Parameters
     ----------
     tol : float
-        Of up to two coefficients: largest error of any posterior mean or sd, in posterior sds, and
-        of the log evidence. The estimate is in the verdict ("quadrature error").
+        With up to two coefficients: the largest error of any posterior mean or sd, in posterior
+        sds, and of the log evidence. The estimate is in the verdict ("quadrature error").
     n_draws : int
-        Of more: how many draws.
+        With more coefficients: how many draws.
 
     Examples
     --------
@@ -90,13 +93,13 @@ class Exact(Engine):
             return self._fit_many(key, problem)
         marginals = tuple(model.prior[name] for name in model.readout.params_type._fields)
         with Slices(model, problem.data, problem.counts, marginals) as slices:
-            interpolant, error = self._explore(slices)
+            interpolant, error = self._integrate(slices)
         names = model.logit_parameters
         posterior = ThetaPosterior.of(
             names, tuple(model.prior[name] for name in names), interpolant
         )
         weighted = WeightedThetaPosterior.of(posterior, interpolant) if slices.weighted else None
-        params, shares = _weighted_points(interpolant, posterior, generator(key))
+        draws = _points_as_draws(interpolant, posterior, generator(key))
         findings = []
         if error > self.tol:
             findings.append(
@@ -108,9 +111,9 @@ class Exact(Engine):
                 )
             )
         return Fit(
-            params,
-            shares,
-            figures={"quadrature error": error, "theta nodes": len(interpolant.nodes)},
+            draws.params,
+            draws.weights,
+            figures={"quadrature error": error, "theta nodes": len(interpolant.points)},
             findings=findings,
             flatness=interpolant.flatness(),
             log_evidence=interpolant.log_evidence,
@@ -118,23 +121,21 @@ class Exact(Engine):
         )
 
     def _fit_many(self, key: Key, problem: Problem) -> Fit:
-        """Fit many coefficients: a normal distribution around the mode at each theta, whose draws
-        get importance weights.
-        """
+        """Fit many coefficients, by weighted draws from normals around the mode at each theta."""
         model, data, counts = problem.model, problem.data, problem.counts
         shrinkage = Shrinkage.of(model)
         learn_key, draw_key = split(key, 2)
-        with Slices(model, data, counts, shrinkage.own, shrinkage.sds) as slices:
-            if shrinkage.n_scales:  # roughly, where the paper's readout is best
+        with Slices(model, data, counts, shrinkage.marginals, shrinkage.sds) as slices:
+            if shrinkage.n_scales:  # learn them roughly, where the paper's readout is best
                 z = problem.network_z
                 z = most_plausible_z(model, data, counts) if z is None else z
-                shrinkage = slices.learn(shrinkage, generator(learn_key), z)
-            points, surprises = scan(slices), Surprises()
-            points = refine(slices, points, surprises, tol=LOOSE, rough=True, share=LARGEST_SHARE)
+                shrinkage = slices.learn_scales(shrinkage, generator(learn_key), z)
+            points, errors = scan(slices), MidpointErrors()
+            points = refine(slices, points, errors, tol=LOOSE, rough=True, share=LARGEST_SHARE)
         interpolant = Interpolant(points, slices.marginal)
-        error = float(surprises.errors(interpolant).sum())
-        places = Places(
-            slices.place(
+        error = float(errors.estimate(interpolant).sum())
+        modes = ThetaModes(
+            slices.theta_mode(
                 point,
                 shrinkage,
                 float(np.log(share)) + interpolant.log_evidence - point.conditional.log_evidence,
@@ -142,7 +143,7 @@ class Exact(Engine):
             for point, share in zip(points, interpolant.weights(), strict=True)
             if share > SHARE
         )
-        fit = weighted_draws(draw_key, model, places, self.n_draws)
+        fit = weighted_draws(draw_key, model, modes, self.n_draws)
         name = free_network_parameters(model)[0]
         figures = {"quadrature error": error, f"{name} nodes": float(len(points))}
         findings = list(fit.findings)
@@ -163,36 +164,45 @@ class Exact(Engine):
         )
 
     def _fit_point(self, key: Key, problem: Problem) -> Fit:
-        """Fit one regression, where nothing of the network is in doubt."""
+        """Fit one regression, where all parameters of the network are fixed."""
         model = problem.model
         shrinkage = Shrinkage.of(model)
         learn_key, draw_key = split(key, 2)
-        with Slices(model, problem.data, problem.counts, shrinkage.own, shrinkage.sds) as slices:
+        data, counts = problem.data, problem.counts
+        with Slices(model, data, counts, shrinkage.marginals, shrinkage.sds) as slices:
             if shrinkage.n_scales:
-                shrinkage = slices.learn(shrinkage, generator(learn_key), 0.0)
-            (point,) = slices.nodes([0.0], [], rough=True)
+                shrinkage = slices.learn_scales(shrinkage, generator(learn_key), 0.0)
+            (point,) = slices.points([0.0], [], rough=True)
         of_weights = point.log_evidence - point.conditional.log_evidence
-        places = Places([slices.place(point, shrinkage, of_weights)])
-        return weighted_draws(draw_key, model, places, self.n_draws)
+        modes = ThetaModes([slices.theta_mode(point, shrinkage, of_weights)])
+        return weighted_draws(draw_key, model, modes, self.n_draws)
 
-    def _explore(self, slices: Slices) -> tuple[Interpolant, float]:
-        """Put points where they matter; return their interpolant and the estimated error.
+    def _integrate(self, slices: Slices) -> Integral:
+        """Integrate over theta, with points where they matter.
 
         A first pass, with Laplace approximations of the inner integrals and a loose tolerance,
         finds out where that is.
         """
-        nodes, surprises = scan(slices), Surprises()
-        nodes = refine(slices, nodes, surprises, tol=10 * self.tol, rough=True)
+        points, errors = scan(slices), MidpointErrors()
+        points = refine(slices, points, errors, tol=10 * self.tol, rough=True)
         while True:
-            now = Interpolant(nodes, slices.marginal)
-            rough = _worth_integrating(now)
-            if not rough:
-                errors = surprises.errors(now)
-                inner = np.array([node.conditional.error for node in nodes])
-                weights = now.weights()
-                return now, float(errors.sum() + weights[weights > 0] @ inner[weights > 0])
-            nodes = slices.integrated(nodes, rough)
-            nodes = refine(slices, nodes, surprises, tol=self.tol, rough=False)
+            interpolant = Interpolant(points, slices.marginal)
+            sketches = _worth_integrating(interpolant)
+            if not sketches:
+                outer = errors.estimate(interpolant).sum()
+                inner = np.array([point.conditional.error for point in points])
+                weights = interpolant.weights()
+                used = weights > 0
+                return Integral(interpolant, float(outer + weights[used] @ inner[used]))
+            points = slices.integrated(points, sketches)
+            points = refine(slices, points, errors, tol=self.tol, rough=False)
+
+
+class Integral(NamedTuple):
+    """The posterior along theta, with the estimated error of its moments and evidence."""
+
+    interpolant: Interpolant
+    error: float
 
 
 def applies(model: EdgeModel) -> bool:
@@ -205,6 +215,7 @@ def applies(model: EdgeModel) -> bool:
 
 
 def _check_model(model: EdgeModel) -> None:
+    """Refuse models that `Exact` cannot fit, with the reason."""
     network = free_network_parameters(model)
     n_free = sum(model.network.sizes.get(name, 1) for name in network)
     if n_free > 1:
@@ -236,30 +247,38 @@ def _check_model(model: EdgeModel) -> None:
         )
 
 
-def _worth_integrating(now: Interpolant) -> list[int]:
-    """The sketches that may matter: near the top, or beside an interval with a share in it."""
-    importance = now.importance()
+def _worth_integrating(interpolant: Interpolant) -> list[int]:
+    """Return the indices of sketches that may matter: near the top, or beside a large interval."""
+    importance = interpolant.importance()
     beside = np.maximum(np.append(importance, 0), np.append(0, importance))
     return [
         k
-        for k, node in enumerate(now.nodes)
-        if isinstance(node.conditional, Sketch) and (node.g > now.top - NEAR or beside[k] > 1e-4)
+        for k, point in enumerate(interpolant.points)
+        if isinstance(point.conditional, Sketch)
+        and (point.g > interpolant.g_max - NEAR or beside[k] > 1e-4)
     ]
 
 
-def _weighted_points(
+class WeightedDraws(NamedTuple):
+    """Weighted draws of all parameters, by name."""
+
+    params: dict[str, Float[np.ndarray, " draws"]]
+    weights: Float[np.ndarray, " draws"]
+
+
+def _points_as_draws(
     interpolant: Interpolant, posterior: ThetaPosterior, rng: np.random.Generator
-) -> tuple[dict[str, np.ndarray], Float[np.ndarray, " points"]]:
-    """The points of the rule as weighted draws of all parameters."""
+) -> WeightedDraws:
+    """Return the quadrature points of theta and of the readout as weighted draws."""
     z, shares, of_weights = [], [], []
-    for point, weight in zip(interpolant.nodes, interpolant.weights(), strict=True):
+    for point, weight in zip(interpolant.points, interpolant.weights(), strict=True):
         if weight < 1e-9:
             continue
-        others, inner = point.conditional.nodes()
-        z.append(np.column_stack([np.full(len(others), point.z), others]))
-        shares.append(weight * inner)
+        inner = point.conditional.weighted_points()
+        z.append(np.column_stack([np.full(len(inner.z), point.z), inner.z]))
+        shares.append(weight * inner.weights)
         if point.weights is not None:
-            of_weights.append(point.weights.draws(rng, len(others)))
+            of_weights.append(point.weights.draws(rng, len(inner.z)))
     table, share = np.concatenate(z), np.concatenate(shares)
     params = {
         name: marginal.from_z(table[:, k])
@@ -268,4 +287,4 @@ def _weighted_points(
     if of_weights:
         columns = (np.concatenate(column) for column in zip(*of_weights, strict=True))
         params |= WeightParams(*columns)._asdict()
-    return params, share / share.sum()
+    return WeightedDraws(params, share / share.sum())

@@ -1,4 +1,4 @@
-"""MAP: the most plausible parameters."""
+"""MAP: the most plausible parameters (maximum a posteriori)."""
 
 from __future__ import annotations
 
@@ -35,20 +35,21 @@ class MAP(Engine):
     the best of a line of network parameters far out on both sides and of draws of the prior. So a
     live network is found even where most of the prior says nothing (distances on another scale).
 
-    A point has no spread: predictions from it are more certain than they should be. Use it as a
-    quick look, or where a plug-in is what is asked for.
+    A point has no spread: predictions from it are more certain than they should be. Use it for a
+    quick look, or where a plug-in estimate is wanted.
 
     Parameters
     ----------
     space : "constrained" or "unconstrained"
-        Whose density is maximised: of the parameters in their own units (the paper's choice), or
-        of the logarithm of those that are positive. The two differ by the Jacobian, sum of logs.
+        The density that is maximised: that of the parameters in their own units (the paper's
+        choice), or that of the logarithm of the positive ones. They differ by the Jacobian, a sum
+        of logs.
     starts : int
         How many maximisations.
     rounds : int, optional
         Most rounds of a climb (L-BFGS; a round is about one gradient). By default 200, and 1,200
-        for networks with channels, whose last climb is repeated once. A training that was stopped
-        early is a finding of the verdict.
+        for networks with channels, whose last climb is repeated once. If the search is stopped
+        early, that is a finding of the verdict.
     prior : "model" or None
         None leaves the prior's density out: maximum likelihood, started as above. Where labels are
         separable it has no maximum, and the verdict says so.
@@ -104,16 +105,17 @@ class MAP(Engine):
 
 
 def _runaway(model: EdgeModel, peak: Peak) -> list[Finding]:
-    """Where the likelihood has no maximum: it ran to the end of the world, or lost all slope."""
+    """Return the finding that the likelihood has no maximum, if the search ran away or is flat."""
     away = np.abs(peak.z) > 0.99 * FARTHEST
-    if not away.any() and peak.least > NO_CURVATURE:
+    curvature = peak.curvature
+    if not away.any() and curvature.least > NO_CURVATURE:
         return []
-    share = np.maximum(away, abs(peak.flattest))
+    share = np.maximum(away, abs(curvature.flattest))
     names = [name for name, s in zip(model.parameters, share, strict=True) if s > 0.3]
     return [
         Finding(
             "no maximum",
-            peak.least,
+            curvature.least,
             f"the likelihood does not fall along {', '.join(names)}: the labels are separable, or "
             f"say nothing about it, and the values returned are where the search ended. Use the "
             f"prior (MAP()), or more labels.",

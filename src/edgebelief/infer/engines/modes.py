@@ -1,11 +1,11 @@
-"""Modes: a posterior with many peaks, as a mixture of what is around each."""
+"""Modes: a posterior with many peaks, as a mixture of the posteriors around them."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -27,13 +27,13 @@ from .exact import Exact, applies
 
 Weights = Literal["stacking", "evidence", "equal"]
 
-# Draws of a mode that are weighted to forget a graph.
+# Draws from each mode from which the leave-one-out scores are computed.
 DRAWS = 1000
-# Fewer graphs say too little about which mode predicts best.
+# With fewer labelled graphs, leaving one out says too little about which mode predicts best.
 ENOUGH = 5
-# Modes nearer to each other than this, in standard deviations of the prior, are one.
+# Modes nearer to each other than this, in standard deviations of the prior, count as one.
 SAME = 0.02
-# Up to so many channels all orders of them are tried when modes are compared.
+# Up to this many channels, all orders of them are tried when modes are compared.
 MOST_CHANNELS = 6
 
 
@@ -41,28 +41,28 @@ MOST_CHANNELS = 6
 class Modes(Engine):
     """An ensemble of modes: several maxima, and at each the readout's posterior.
 
-    The posterior of a network with many parameters, such as `MIMO`, has many peaks, none of which a
-    chain leaves. Here the network's parameters are taken at the peaks that climbs from several
-    starts end on; at each the readout is still in doubt, and that is a regression, integrated by
-    `Exact` (a *stochastic readout*). The peaks are then mixed.
+    The posterior of a network with many parameters, such as `MIMO`, has many peaks, and a Markov
+    chain does not leave the one it starts at. Here the network's parameters are fixed at the peaks
+    where climbs from several starts end; given these, the readout is a regression, whose posterior
+    `Exact` computes (a *stochastic readout*). The peaks are then mixed.
 
     Parameters
     ----------
     starts : int
-        Climbs. One is a stochastic readout at a single mode.
+        How many climbs. One gives a stochastic readout at a single mode.
     rounds : int
         Most rounds of a climb (L-BFGS; a round is about one gradient). Many climbs that are
-        stopped predict better than few that are not: on 1,000 graphs like the paper's, after
+        stopped early predict better than few that converge: on 1,000 graphs like the paper's, after
         training on its 50, 16 climbs of 300 rounds have a mean NLL of 7.33 and an ECE of 0.0011,
-        8 that went to their ends (about as many gradients) 7.40 and 0.0019 (means of five seeds).
+        8 that converged (about as many gradients) 7.40 and 0.0019 (means of five seeds).
     weights : {"stacking", "evidence", "equal"}
-        How modes are mixed. "stacking": so that graphs are predicted best that were left out (Yao,
-        Vehtari and Gelman 2022, for posteriors that do not mix). "evidence": by the probability
-        of the labels at the mode, integrated over the readout alone, times the prior there (the
-        width of a mode does not count: with as many kinks as a network has, no curvature tells
-        it). "equal". With fewer than 5 labelled graphs, "stacking" is "evidence".
+        How modes are mixed. "stacking": so that left-out graphs are predicted best (Yao, Vehtari
+        and Gelman 2022, for posteriors whose chains do not mix). "evidence": by the probability of
+        the labels at the mode, integrated over the readout alone, times the prior density there
+        (the width of a mode does not count, since a density with so many kinks has no useful
+        curvature). "equal": all alike. With fewer than 5 labelled graphs, "stacking" is "evidence".
     n_draws : int
-        Of all modes together.
+        How many draws, of all modes together.
 
     Examples
     --------
@@ -97,9 +97,9 @@ class Modes(Engine):
     def _fit(self, key: Key, problem: Problem) -> Fit:
         model, data, counts = problem.model, problem.data, problem.counts
         density = LogDensity.of(model, data, counts)
-        ends, values = climb_from_many(key, density, "standard", self.starts, self.rounds)
-        fit = self.around(key, model, ends, values, data, counts)
-        return replace(fit, figures={"log density": float(values.max()), **fit.figures})
+        climbs = climb_from_many(key, density, "standard", self.starts, self.rounds)
+        fit = self.around(key, model, climbs.ends, climbs.values, data, counts)
+        return replace(fit, figures={"log density": float(climbs.values.max()), **fit.figures})
 
     def around(
         self,
@@ -110,18 +110,19 @@ class Modes(Engine):
         data: GraphDataset,
         weights: Float[np.ndarray, " graphs"],
     ) -> Fit:
-        """The mixture of what is around each end of a climb.
+        """Mix the posteriors around the ends of climbs.
 
         Parameters
         ----------
         key : JAX key
         model : EdgeModel
         ends : sequence of array
-            Where climbs ended, in the coordinates z; of the readout nothing is used.
+            Where climbs ended, in the coordinates z; the network's coordinates are used.
         values : array
-            The higher, the earlier an end is taken of two that are the same.
-        data, weights
-            What the model is fitted to.
+            Of ends that are the same mode, the one with the highest value is used.
+        data : GraphDataset
+        weights : array
+            How often each graph counts.
         """
         n_network = sum(model.free_sizes[name] for name in model.network.params_type._fields)
         order = _distinct(model, ends, values, n_network)
@@ -137,18 +138,18 @@ class Modes(Engine):
             engine._fit(k, Problem(mode, data, weights))
             for k, mode in zip(keys, modes, strict=True)
         ]
-        own = np.array([ends[k][:n_network] for k in order])
-        evidence = np.array([fit.log_evidence for fit in fits]) - (own**2).sum(1) / 2
-        shares, hardest = self._shares(key, modes, fits, evidence, data, weights)
+        network_z = np.array([ends[k][:n_network] for k in order])
+        evidence = np.array([fit.log_evidence for fit in fits]) - (network_z**2).sum(1) / 2
+        shares, pareto_k = self._shares(key, modes, fits, evidence, data, weights)
         names = model.parameters
         findings = [finding for fit in fits for finding in fit.findings][:1]
-        if hardest > PARETO_K and self.weights == "stacking":
+        if pareto_k > PARETO_K and self.weights == "stacking":
             findings.append(
                 Finding(
                     "Pareto k of left-out graphs",
-                    hardest,
-                    f"how well modes predict left-out graphs is uncertain (Pareto k {hardest:.2f}, "
-                    f"above {PARETO_K}). Compare with weights='equal'.",
+                    pareto_k,
+                    f"how well modes predict left-out graphs is uncertain (Pareto k "
+                    f"{pareto_k:.2f}, above {PARETO_K}). Compare with weights='equal'.",
                 )
             )
         return Fit(
@@ -170,52 +171,65 @@ class Modes(Engine):
         evidence: Float[np.ndarray, " modes"],
         data: GraphDataset,
         weights: Float[np.ndarray, " graphs"],
-    ) -> tuple[Float[np.ndarray, " modes"], float]:
-        """What each mode counts, and the hardest graph to forget."""
+    ) -> Shares:
+        """Compute the share of each mode."""
         counts = weights * [record.known.any() for record in data]
         if self.weights == "equal":
-            return np.full(len(modes), 1 / len(modes)), 0.0
+            return Shares(np.full(len(modes), 1 / len(modes)), 0.0)
         if self.weights == "evidence" or (counts > 0).sum() < ENOUGH:
-            return softmax(evidence), 0.0
+            return Shares(softmax(evidence), 0.0)
         rng = generator(key)
-        scores, k = [], []
+        scores, largest_k = [], []
         for mode, fit in zip(modes, fits, strict=True):
-            places = rng.choice(len(fit.weights), DRAWS, p=fit.weights / fit.weights.sum())
-            draws = {name: values[places] for name, values in fit.params.items()}
-            found = psis_loo(mode, draws, data, counts)
-            scores.append(found[0])
-            k.append(found[1].max())
-        return stacking_weights(np.stack(scores), counts), float(max(k))
+            indices = rng.choice(len(fit.weights), DRAWS, p=fit.weights / fit.weights.sum())
+            draws = {name: values[indices] for name, values in fit.params.items()}
+            mode_scores, mode_k = psis_loo(mode, draws, data, counts)
+            scores.append(mode_scores)
+            largest_k.append(mode_k.max())
+        return Shares(stacking_weights(np.stack(scores), counts), float(max(largest_k)))
 
 
-def _at(model: EdgeModel, z: np.ndarray) -> EdgeModel:
-    """The model with its network's parameters fixed at a mode."""
+class Shares(NamedTuple):
+    """How modes are mixed."""
+
+    shares: Float[np.ndarray, " modes"]
+    pareto_k: float
+    """The largest Pareto k of leaving a graph out; 0 if none was left out."""
+
+
+def _at(model: EdgeModel, z: Float[np.ndarray, " numbers"]) -> EdgeModel:
+    """Return the model with its network's parameters fixed at a mode."""
     values = values_of(model, z[None])
-    still = {name: fixed(values[name][0]) for name in model.network.params_type._fields}
-    return model.replace(prior=model.prior.replace(**still))
+    at_mode = {name: fixed(values[name][0]) for name in model.network.params_type._fields}
+    return model.replace(prior=model.prior.replace(**at_mode))
 
 
 def _distinct(
-    model: EdgeModel, ends: Sequence[np.ndarray], values: np.ndarray, n_network: int
+    model: EdgeModel,
+    ends: Sequence[Float[np.ndarray, " numbers"]],
+    values: Float[np.ndarray, " ends"],
+    n_network: int,
 ) -> list[int]:
-    """The places of the modes, each once, the highest first.
+    """Return the indices of distinct modes, the highest first.
 
-    Channels that are numbered otherwise make the same mode.
+    Modes that differ only in the order of channels are the same.
     """
-    found: list[int] = []
+    distinct: list[int] = []
     for k in np.argsort(-values):
         same = [
             np.abs(other - ends[k][:n_network]).max() < SAME
-            for j in found
+            for j in distinct
             for other in _renumbered(model, ends[j][:n_network])
         ]
         if not any(same):
-            found.append(int(k))
-    return found
+            distinct.append(int(k))
+    return distinct
 
 
-def _renumbered(model: EdgeModel, z: np.ndarray) -> list[np.ndarray]:
-    """The network's parameters with channels in every order."""
+def _renumbered(
+    model: EdgeModel, z: Float[np.ndarray, " numbers"]
+) -> list[Float[np.ndarray, " numbers"]]:
+    """Return the network's parameters with channels in every order."""
     channels = model.network.n_channels
     if channels is None or channels > MOST_CHANNELS or z.size != channels**2:
         return [z]

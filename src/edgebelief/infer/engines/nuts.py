@@ -1,19 +1,19 @@
-"""NUTS: draws by following the gradient of the log density, for every network."""
+"""NUTS: Hamiltonian Monte Carlo with the gradient of the log density, for every network."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
-from numpyro.infer.hmc import hmc
+from jaxtyping import Array, Float, Shaped
+from numpyro.infer.hmc import HMCState, hmc
 from tqdm.auto import tqdm
 
 from ...cores import n_cores
@@ -27,17 +27,21 @@ from ..prepare import Problem
 from .base import Engine
 
 ChainMethod = Literal["parallel", "vectorized"]
+ChainIn = TypeVar("ChainIn")
+ChainOut = TypeVar("ChainOut")
 
-# A draw that stops at the greatest depth is only slow; one in a hundred says the scale is wrong.
+# A draw that stops at the greatest tree depth is only slow; more than this share of them means that
+# the mass matrix is wrong.
 AT_MAX_DEPTH = 0.01
-# Acceptance that is aimed at: most effective draws a gradient (on the paper's data 2.6 times those
-# of 0.8); and, if that leaves a finding, care, with time to learn the mass matrix.
+# The target acceptance: first the one with most effective draws per gradient (on the paper's data
+# 2.6 times those of 0.8); if that leaves a finding, a careful one, with a warm-up long enough to
+# learn the mass matrix.
 QUICK, CAREFUL, CAREFUL_WARMUP = 0.6, 0.95, 500
-# A shorter warm-up than this finds a step size and no more.
+# From this many steps on, warm-up learns a mass matrix too; before, only a step size.
 LEARNS = 300
-# Draws per compiled call.
+# Draws per compiled call: short enough for a progress bar to move.
 STRETCH = 50
-# What NumPyro records per draw, and what ArviZ calls it.
+# What NumPyro records per draw, and ArviZ's name for it.
 RECORDED = {
     "diverging": "diverging",
     "energy": "energy",
@@ -52,11 +56,11 @@ class NUTS(Engine):
     """The no-U-turn sampler of NumPyro, started where the posterior is.
 
     Chains start around the mode, in coordinates where the Laplace approximation is a standard
-    normal (the same as its covariance for a dense mass matrix): then a few steps make a draw, and
-    warm-up has only a step size to find. Runs in JAX's default precision.
+    normal (which is the same as its covariance as a dense mass matrix): then a draw takes few
+    steps, and warm-up has only a step size to find. It runs in JAX's default precision.
 
-    For `DPG`, `Exact` is faster and has no Monte Carlo error; this is for every other network, and
-    a check on it.
+    For `DPG`, `Exact` is faster and has no Monte Carlo error; this engine is for all other
+    networks, and to check `Exact`.
 
     Parameters
     ----------
@@ -64,18 +68,18 @@ class NUTS(Engine):
         Draws are per chain, after warm-up. From 300 steps of warm-up on, the dense mass matrix is
         learned too; before, it stays that of the Laplace approximation.
     target_accept : float, optional
-        Higher makes smaller steps; the remedy for divergences. By default 0.6, which makes most of
-        every gradient where chains start as well as here; and if that leaves a finding, a second
+        A higher one makes smaller steps; the remedy for divergences. By default 0.6, which is the
+        most efficient where chains start as well as here; and if that leaves a finding, a second
         run at 0.95 with at least 500 steps of warm-up. The posterior's settings say which it was.
     chain_method : {"parallel", "vectorized"}, optional
         "vectorized": all chains in one computation, the default on an accelerator. "parallel":
         spread over JAX's devices or over the CPU's cores, the default there. The posterior's
-        settings say how many chains each was given.
+        settings say how many chains each of them ran.
     init : {"map", "prior"}
         "prior" starts each chain at a draw of the prior, and learns a dense mass matrix in warm-up
-        (give it 500). It finds nothing if the prior is flat there; "map" does.
+        (give it 500 steps). It finds nothing if the likelihood is flat there; "map" does.
     progress : bool, optional
-        A progress bar; by default when stderr is a terminal.
+        Whether to show a progress bar; by default if stderr is a terminal.
     max_tree_depth : int
         A draw takes at most 2 to this power steps; a well-scaled problem needs 3 to 7 of them.
         Draws that stop there are counted, and reported if there are many.
@@ -123,27 +127,27 @@ class NUTS(Engine):
         model, data, counts = problem.model, problem.data, problem.counts
         density = LogDensity.of(model, data, counts)
         frame = Frame.started_from(self.init, model, data, counts)
-        batches = batches_of(self.n_chains, self.chain_method)
+        groups = chain_groups(self.n_chains, self.chain_method)
         for engine in self._attempts():
-            z, stats = engine._sample(key, density, frame, batches)
-            figures = _figures(z, stats, self.max_tree_depth)
+            sampled = engine._sample(key, density, frame, groups)
+            figures = _figures(sampled, self.max_tree_depth)
             findings = _findings(figures, self)
             if not findings:
                 break
-        params = values_of(model, z.reshape(-1, z.shape[-1]))
+        params = values_of(model, sampled.z.reshape(-1, sampled.z.shape[-1]))
         total = self.n_chains * self.n_draws
         return Fit(
             params,
             np.full(total, 1 / total),
             figures,
             findings,
-            settings={**asdict(engine), "chains per device": [batch.size for batch in batches]},
+            settings={**asdict(engine), "chains per device": [group.size for group in groups]},
             n_chains=self.n_chains,
-            sample_stats=stats,
+            sample_stats=sampled.stats,
         )
 
     def _attempts(self) -> list[NUTS]:
-        """What is run, until one leaves no finding."""
+        """Return the settings that are tried in turn, until one leaves no finding."""
         if self.target_accept is not None:
             return [self]
         n_warmup = max(self.n_warmup, CAREFUL_WARMUP)
@@ -153,75 +157,87 @@ class NUTS(Engine):
         ]
 
     def _sample(
-        self, key: Key, density: LogDensity, frame: Frame, batches: list[Batch]
-    ) -> tuple[Float[np.ndarray, "chains draws parameters"], dict[str, np.ndarray]]:
+        self, key: Key, density: LogDensity, frame: Frame, groups: list[ChainGroup]
+    ) -> Sampled:
+        """Run all chains."""
         start_key, run_key = jax.random.split(key)
         starts = jax.random.normal(start_key, (self.n_chains, frame.center.size))
         if self.init == "map":
             starts = jnp.asarray(frame.brought_back(np.asarray(starts), density), starts.dtype)
         keys = jax.random.split(run_key, self.n_chains)
         precise = starts.dtype == jnp.float64
-        total = (self.n_warmup + self.n_draws) * len(batches)
+        total = (self.n_warmup + self.n_draws) * len(groups)
         shown = sys.stderr.isatty() if self.progress is None else self.progress
-        # The scale is an argument, not a constant: one compilation for all data of a shape.
+        # The frame is an argument, not a constant: one compilation for all data of a shape.
         frame = Frame(*(np.asarray(x, starts.dtype) for x in frame))
 
         with tqdm(total=total, desc="NUTS", disable=not shown) as bar:
 
-            def run(batch: Batch) -> list[Any]:
-                with jax.enable_x64(precise), jax.default_device(batch.device):
-                    here = slice(batch.first, batch.first + batch.size)
-                    begun = (self, density, frame, starts[here], keys[here])
-                    states = _begin(*begun, batch.vectorized)
+            def run(group: ChainGroup) -> Recorded:
+                with jax.enable_x64(precise), jax.default_device(group.device):
+                    chains = slice(group.first, group.first + group.size)
+                    states = _begin(
+                        self, density, frame, starts[chains], keys[chains], group.vectorized
+                    )
                     parts = []
                     for size, kept in _stretches(self.n_warmup, self.n_draws):
                         states, part = _advance(
-                            self, density, frame, states, size, batch.vectorized
+                            self, density, frame, states, size, group.vectorized
                         )
                         if kept:
                             parts.append(jax.tree.map(np.asarray, part))
                         bar.update(size)
-                    return parts
+                    return jax.tree.map(lambda *x: np.concatenate(x, axis=1), *parts)
 
-            with ThreadPoolExecutor(len(batches)) as pool:
-                found = list(pool.map(run, batches))
-        w, recorded = jax.tree.map(
-            lambda *x: np.concatenate(x),
-            *(jax.tree.map(lambda *x: np.concatenate(x, axis=1), *parts) for parts in found),
-        )
-        stats = {name: recorded[field] for field, name in RECORDED.items()}
+            with ThreadPoolExecutor(len(groups)) as pool:
+                by_group = list(pool.map(run, groups))
+        w, fields = jax.tree.map(lambda *x: np.concatenate(x), *by_group)
+        stats = {name: fields[field] for field, name in RECORDED.items()}
         stats["lp"] = -stats["lp"]
         stats["tree_depth"] = np.ceil(np.log2(stats["n_steps"] + 1)).astype(int)
-        return frame.z(np.asarray(w, float)), stats
+        return Sampled(frame.z(np.asarray(w, float)), stats)
 
 
-class Batch(NamedTuple):
+class Sampled(NamedTuple):
+    """The draws of all chains, in the coordinates z, and what was recorded about each."""
+
+    z: Float[np.ndarray, "chains draws parameters"]
+    stats: dict[str, Shaped[np.ndarray, "chains draws"]]
+
+
+class Recorded(NamedTuple):
+    """Draws in the coordinates w, and the fields of NumPyro's state that are recorded."""
+
+    w: Float[Array, "..."]
+    fields: dict[str, Shaped[Array, "..."]]
+
+
+class ChainGroup(NamedTuple):
     """Chains on one device, side by side or one after another."""
 
     first: int
     size: int
-    device: Any
+    device: jax.Device
     vectorized: bool
 
 
-def batches_of(n_chains: int, method: ChainMethod | None) -> list[Batch]:
-    """How chains are spread over JAX's devices or, on a CPU, over its cores."""
+def chain_groups(n_chains: int, method: ChainMethod | None) -> list[ChainGroup]:
+    """Spread chains over JAX's devices or, on a CPU, over its cores."""
     devices = jax.local_devices()
     on_cpu = devices[0].platform == "cpu"
     if method is None:
         method = "parallel" if on_cpu or len(devices) > 1 else "vectorized"
-    places = 1 if method == "vectorized" else max(len(devices), n_cores() if on_cpu else 1)
-    size = -(-n_chains // places)
+    n_groups = 1 if method == "vectorized" else max(len(devices), n_cores() if on_cpu else 1)
+    size = -(-n_chains // n_groups)
+    vectorized = not on_cpu or n_groups == 1
     return [
-        Batch(
-            first, min(size, n_chains - first), devices[k % len(devices)], not on_cpu or places == 1
-        )
+        ChainGroup(first, min(size, n_chains - first), devices[k % len(devices)], vectorized)
         for k, first in enumerate(range(0, n_chains, size))
     ]
 
 
 def _stretches(n_warmup: int, n_draws: int) -> list[tuple[int, bool]]:
-    """Draws per compiled call, and whether they are kept: short enough for a bar to move."""
+    """Return the number of draws of each compiled call, and whether they are kept."""
     sizes = []
     for total, kept in ((n_warmup, False), (n_draws, True)):
         whole, rest = divmod(total, STRETCH)
@@ -229,8 +245,17 @@ def _stretches(n_warmup: int, n_draws: int) -> list[tuple[int, bool]]:
     return sizes
 
 
-def _kernel(engine: NUTS, density: LogDensity, frame: Frame, w: Array, key: Array) -> Any:
-    """NumPyro's sampler, begun at `w`: its state, and what makes the next state."""
+class Kernel(NamedTuple):
+    """NumPyro's sampler: the first state, and the function from a state to the next."""
+
+    state: HMCState
+    advance: Callable[[HMCState], HMCState]
+
+
+def _kernel(
+    engine: NUTS, density: LogDensity, frame: Frame, w: Float[Array, " parameters"], key: Key
+) -> Kernel:
+    """Set up NumPyro's sampler to start at `w`."""
 
     def potential(w: Array) -> Array:
         return -density(frame.z(w))
@@ -246,50 +271,55 @@ def _kernel(engine: NUTS, density: LogDensity, frame: Frame, w: Array, key: Arra
         max_tree_depth=engine.max_tree_depth,
         rng_key=key,
     )
-    return state, advance
+    return Kernel(state, advance)
 
 
 @eqx.filter_jit
 def _begin(
-    engine: NUTS, density: LogDensity, frame: Frame, starts: Array, keys: Array, vectorized: bool
-) -> Any:
-    def one(start: tuple[Array, Array]) -> Any:
-        return _kernel(engine, density, frame, *start)[0]
+    engine: NUTS,
+    density: LogDensity,
+    frame: Frame,
+    starts: Float[Array, "chains parameters"],
+    keys: Key,
+    vectorized: bool,
+) -> HMCState:
+    """Return the first state of each chain."""
 
-    return _each(one, (starts, keys), vectorized)
+    def begin(start: tuple[Array, Key]) -> HMCState:
+        return _kernel(engine, density, frame, *start).state
+
+    return _each(begin, (starts, keys), vectorized)
 
 
 @eqx.filter_jit
 def _advance(
-    engine: NUTS, density: LogDensity, frame: Frame, states: Any, n: int, vectorized: bool
-) -> Any:
-    """`n` more draws of each chain: the last states; the draws and what was recorded."""
+    engine: NUTS, density: LogDensity, frame: Frame, states: HMCState, n: int, vectorized: bool
+) -> tuple[HMCState, Recorded]:
+    """Make `n` more draws of each chain; return the last states, and the draws."""
 
-    def one(state: Any) -> Any:
-        # Only the second is used: the compiler drops the rest.
-        _, advance = _kernel(engine, density, frame, state.z, state.rng_key)
+    def advance_chain(state: HMCState) -> tuple[HMCState, Recorded]:
+        # The kernel's state is not used: the compiler drops it.
+        advance = _kernel(engine, density, frame, state.z, state.rng_key).advance
 
-        def draw(state: Any, _: None) -> Any:
+        def draw(state: HMCState, _: None) -> tuple[HMCState, Recorded]:
             new = advance(state)
-            return new, (new.z, {field: getattr(new, field) for field in RECORDED})
+            return new, Recorded(new.z, {field: getattr(new, field) for field in RECORDED})
 
         return jax.lax.scan(draw, state, None, length=n)
 
-    return _each(one, states, vectorized)
+    return _each(advance_chain, states, vectorized)
 
 
-def _each(function: Any, chains: Any, vectorized: bool) -> Any:
-    """Of each chain. Vectorized chains all wait for the one with the longest way to go."""
+def _each(function: Callable[[ChainIn], ChainOut], chains: ChainIn, vectorized: bool) -> ChainOut:
+    """Apply a function to each chain. Vectorized chains all wait for the slowest one."""
     return jax.vmap(function)(chains) if vectorized else jax.lax.map(function, chains)
 
 
-def _figures(
-    z: Float[np.ndarray, "chains draws parameters"], stats: Mapping[str, Any], deepest: int
-) -> dict[str, float]:
-    """The worst over parameters (and over chains)."""
+def _figures(sampled: Sampled, deepest: int) -> dict[str, float]:
+    """Compute the convergence diagnostics, the worst over parameters and chains."""
     from arviz_stats.base import array_stats  # slow to import
 
-    by_parameter = np.moveaxis(z, -1, 0)
+    by_parameter, stats = np.moveaxis(sampled.z, -1, 0), sampled.stats
     # A chain that never moved has no spread: the figure is then infinite or NaN, and a finding.
     with np.errstate(divide="ignore", invalid="ignore"):
         return {
@@ -306,7 +336,7 @@ def _figures(
 
 
 def _findings(figures: Mapping[str, float], engine: NUTS) -> list[Finding]:
-    """Figures beyond their thresholds; a figure that is NaN is beyond."""
+    """Return a finding for each figure beyond its threshold; NaN is beyond."""
     effective = min(figures["effective draws (bulk)"], figures["effective draws (tail)"])
     checks = [
         (

@@ -1,4 +1,4 @@
-"""VI: the normal distribution nearest to the posterior, from a few graphs at a time."""
+"""VI: the normal distribution nearest to the posterior, fitted to a few graphs at a time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ..posterior import Fit
 from ..prepare import Problem
 from .base import Engine
 
-# What is added to log p where it overflows: e^-100 of the least plausible draw is nothing.
+# A draw whose log p overflows is put this far below the least plausible one: e^-100 is nothing.
 IMPOSSIBLE = 100.0
 
 
@@ -42,24 +42,24 @@ class VI(Engine):
     k says whether the weights can be trusted: whether q is near enough. Where they cannot, that is
     a finding, and the draws are q's, unweighted.
 
-    For more graphs than `NUTS` can pass through at every step. On small data it is no faster, and
-    `Exact` or `NUTS` are right without a k to look at.
+    It is for more graphs than `NUTS` can evaluate at every step. On small data it is no faster,
+    and `Exact` or `NUTS` are right without a k to check.
 
     Parameters
     ----------
     steps : int
-        Of Adam.
+        How many steps of Adam.
     batch_graphs : int
-        Graphs a step, drawn from each size of graph in proportion, at least one of each.
+        Graphs per step, drawn from each size of graph in proportion, at least one of each.
     step_size : float
-        In standard deviations of the Laplace approximation; falls to a twentieth of it.
+        In standard deviations of the Laplace approximation; it falls to a twentieth of this.
     n_draws : int
-        From q, each a pass over all graphs.
+        How many draws from q; each takes a pass over all graphs.
     init : {"map", "prior"}
         Start from the Laplace approximation, or from the prior. "prior" finds nothing where the
-        prior is flat, and needs more steps where it is not.
+        likelihood is flat, and needs more steps where it is not.
     progress : bool, optional
-        A progress bar; by default when stderr is a terminal.
+        Whether to show a progress bar; by default if stderr is a terminal.
 
     Examples
     --------
@@ -118,19 +118,19 @@ class VI(Engine):
         )
 
     def _nearest(self, key: Key, density: LogDensity, frame: Frame) -> dist.MultivariateNormal:
-        """The normal distribution of w, from a standard one."""
+        """Fit the normal distribution of w, starting from a standard one."""
         n = frame.center.size
 
         def joint() -> None:
             w = numpyro.sample("w", dist.ImproperUniform(dist.constraints.real_vector, (), (n,)))
-            some = _batch(numpyro.prng_key(), density, self.batch_graphs)
-            numpyro.factor("joint", some(jnp.asarray(frame.z(w))))
+            estimate = _batch(numpyro.prng_key(), density, self.batch_graphs)
+            numpyro.factor("joint", estimate(jnp.asarray(frame.z(w))))
 
         guide = AutoMultivariateNormal(
             joint, init_loc_fn=init_to_value(values={"w": jnp.zeros(n)}), init_scale=1.0
         )
-        fall = optax.exponential_decay(self.step_size, max(self.steps, 1), 1 / 20)
-        svi = SVI(joint, guide, optax_to_numpyro(optax.adam(fall)), Trace_ELBO())
+        step_size = optax.exponential_decay(self.step_size, max(self.steps, 1), 1 / 20)
+        svi = SVI(joint, guide, optax_to_numpyro(optax.adam(step_size)), Trace_ELBO())
         if self.steps == 0:
             return dist.MultivariateNormal(jnp.zeros(n), scale_tril=jnp.eye(n))
         progress = sys.stderr.isatty() if self.progress is None else self.progress
@@ -139,26 +139,26 @@ class VI(Engine):
         return guide.get_posterior(result.params)
 
 
-def _batch(key: Array, density: LogDensity, n_graphs: int) -> LogDensity:
-    """Estimate the density from random graphs, each counted so that the mean is unchanged."""
+def _batch(key: Key, density: LogDensity, n_graphs: int) -> LogDensity:
+    """Return an unbiased estimate of the density from random graphs."""
     total = sum(len(batch.e) for batch in density.batches)
     parts = []
     keys = jax.random.split(key, len(density.batches))
     for batch, batch_key in zip(density.batches, keys, strict=True):
         size = len(batch.e)
         n = min(size, max(1, round(n_graphs * size / total)))
-        places = jax.random.permutation(batch_key, size)[:n]
-        parts.append(batch.part(places).counted(size / n))
+        indices = jax.random.permutation(batch_key, size)[:n]
+        parts.append(batch.part(indices).counted(size / n))
     return replace(density, batches=tuple(parts))
 
 
 def _log_densities(
     density: LogDensity, z: Float[np.ndarray, "draws parameters"]
 ) -> Float[np.ndarray, " draws"]:
-    """Log p(z, labels) of each draw; where it is not a number, less than of any other."""
-    found = np.asarray(_mapped(density, jnp.asarray(z)), float)
-    usable = np.isfinite(found)
-    return np.where(usable, found, np.min(found[usable], initial=0.0) - IMPOSSIBLE)
+    """Return log p(z, labels) of each draw; one that is not finite is below all others."""
+    values = np.asarray(_mapped(density, jnp.asarray(z)), float)
+    finite = np.isfinite(values)
+    return np.where(finite, values, np.min(values[finite], initial=0.0) - IMPOSSIBLE)
 
 
 @eqx.filter_jit
@@ -166,16 +166,17 @@ def _mapped(density: LogDensity, z: Float[Array, "draws parameters"]) -> Float[A
     return jax.lax.map(density, z)
 
 
-def _log_mean_exp(x: np.ndarray) -> float:
+def _log_mean_exp(x: Float[np.ndarray, " draws"]) -> float:
     return float(logsumexp(x) - np.log(x.size))
 
 
-def _shares(log_weights: np.ndarray) -> np.ndarray:
+def _shares(log_weights: Float[np.ndarray, " draws"]) -> Float[np.ndarray, " draws"]:
     share = np.exp(log_weights - log_weights.max())
     return share / share.sum()
 
 
 def _far(k: float) -> Finding:
+    """Return the finding that the posterior is far from normal."""
     return Finding(
         "Pareto k",
         float(k),

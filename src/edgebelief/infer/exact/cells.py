@@ -1,6 +1,7 @@
-"""Integrals over the readout's parameters by cells, where a grid does not work.
+"""Integrals over the readout's parameters by adaptive cells, for posteriors that defeat a grid.
 
-Separable labels, several modes, wedges: cells are split until the Gauss and the Kronrod rule agree.
+Such are those of separable labels, with several modes, or shaped like a wedge. Cells are split
+until the Gauss and the Kronrod rule agree.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Bool, Float
 
 from .conditional import Cells, Conditional, mesh
 from .regression import LogisticPosterior, Mode
 
 # Outside |z|^2/2 = DEPTH - f_max nothing matters, not even for second moments.
 DEPTH = 35.0
-# The adaptive rule stops at this sum of Gauss-Kronrod differences, or at so many points.
+# The adaptive rule stops at this sum of Gauss-Kronrod differences, or at this number of points.
 CELL_ERROR, MOST_POINTS = 4e-3, 400_000
 
 # Gauss-Legendre with 3 points inside Kronrod's 7, on [-1, 1].
@@ -27,32 +29,32 @@ GAUSS_WEIGHTS = np.array([0, 5 / 9, 0, 8 / 9, 0, 5 / 9, 0])
 
 
 class CellConditional(Conditional):
-    """By adaptive cells."""
+    """The posterior by adaptive cells; each quadrature point stands for a box around it."""
 
     def __init__(
         self,
         log_evidence: float,
-        z: np.ndarray,
-        weights: np.ndarray,
-        value: np.ndarray,
+        z: Float[np.ndarray, "points params"],
+        weights: Float[np.ndarray, " points"],
+        value: Float[np.ndarray, "points params"],
         error: float,
-        boxes: tuple[np.ndarray, np.ndarray],
-    ):
+        centre: Float[np.ndarray, "points params"],
+        half_width: Float[np.ndarray, "points params"],
+    ) -> None:
         super().__init__(log_evidence, z, weights, value, error)
-        self._boxes = boxes
+        self._centre, self._half_width = centre, half_width
 
     def cells(self) -> Cells:
         kept = self.weights > 1e-9
         weights = self.weights[kept]
         sides = np.zeros((len(weights), *[self.z.shape[1]] * 2))
         index = np.arange(self.z.shape[1])
-        centres, half = self._boxes
-        sides[:, index, index] = half[kept]
-        return Cells(centres[kept], sides, np.cumsum(weights) / weights.sum())
+        sides[:, index, index] = self._half_width[kept]
+        return Cells(self._centre[kept], sides, np.cumsum(weights) / weights.sum())
 
 
-def by_cells(posterior: LogisticPosterior, modes: list[Mode]) -> Conditional:
-    """Cells over all that matters, cut first around the modes."""
+def integrate_by_cells(posterior: LogisticPosterior, modes: list[Mode]) -> Conditional:
+    """Integrate over cells that cover all that matters, cut first around the modes."""
     n_params = modes[0].z.size
     f_max = max(mode.f for mode in modes)
     radius = np.sqrt(2 * (DEPTH - f_max))
@@ -69,68 +71,81 @@ def by_cells(posterior: LogisticPosterior, modes: list[Mode]) -> Conditional:
         cuts.append(line[keep])
     low = mesh(*(line[:-1] for line in cuts)).reshape(-1, n_params)
     high = mesh(*(line[1:] for line in cuts)).reshape(-1, n_params)
-    batch = _Batch.of(posterior, low, high, f_max)
-    spent = len(batch.mass)
+    partition = _Partition.of(posterior, low, high, f_max)
+    n_evaluated = len(partition.mass)
     halves = np.array(list(product((0, 1), repeat=n_params)))
     while True:
-        total = batch.kronrod.sum(0)
-        errors = (np.abs(batch.kronrod - batch.gauss) / np.abs(total)).max(1)
-        if errors.sum() < CELL_ERROR or spent * len(batch.rule) > MOST_POINTS:
+        total = partition.kronrod.sum(0)
+        errors = (np.abs(partition.kronrod - partition.gauss) / np.abs(total)).max(1)
+        if errors.sum() < CELL_ERROR or n_evaluated * len(partition.rule) > MOST_POINTS:
             break
         order = np.argsort(errors)
         split = np.zeros(len(errors), bool)
         split[order[np.cumsum(errors[order]) > CELL_ERROR / 2]] = True
-        middle = (batch.low[split] + batch.high[split]) / 2
-        corners = np.stack([batch.low[split], middle, batch.high[split]], 1)
+        middle = (partition.low[split] + partition.high[split]) / 2
+        corners = np.stack([partition.low[split], middle, partition.high[split]], 1)
         take = np.arange(n_params)
         low = np.concatenate([corners[:, h, take] for h in halves])
         high = np.concatenate([corners[:, h + 1, take] for h in halves])
-        fresh = _Batch.of(posterior, low, high, f_max)
-        spent += len(fresh.mass)
-        batch = batch.without(split).plus(fresh)
-    return batch.conditional(posterior, f_max, float(errors.sum()))
+        fresh = _Partition.of(posterior, low, high, f_max)
+        n_evaluated += len(fresh.mass)
+        partition = partition.without(split).plus(fresh)
+    return partition.conditional(posterior, f_max, float(errors.sum()))
 
 
-class _Batch(NamedTuple):
-    """Cells with their Kronrod points."""
+class _Partition(NamedTuple):
+    """Cells that cover what matters, with the integrals over each by both rules."""
 
-    low: np.ndarray
-    high: np.ndarray
-    f: np.ndarray
-    mass: np.ndarray
-    kronrod: np.ndarray
-    gauss: np.ndarray
-    rule: np.ndarray
+    low: Float[np.ndarray, "cells params"]
+    high: Float[np.ndarray, "cells params"]
+    mass: Float[np.ndarray, "cells points"]
+    """Density times Kronrod weight at each point."""
+    kronrod: Float[np.ndarray, "cells integrands"]
+    """Integrals of 1, |beta| and beta^2 by Kronrod's rule."""
+    gauss: Float[np.ndarray, "cells integrands"]
+    """The same integrals by Gauss's rule."""
+    rule: Float[np.ndarray, "points params"]
+    """The Kronrod points of the cell [-1, 1]^params."""
 
     @classmethod
-    def of(cls, posterior, low, high, f_max) -> _Batch:
+    def of(
+        cls,
+        posterior: LogisticPosterior,
+        low: Float[np.ndarray, "all_cells params"],
+        high: Float[np.ndarray, "all_cells params"],
+        f_max: float,
+    ) -> _Partition:
+        """Integrate over the cells that are not too far from the prior's centre to matter."""
         n_params = low.shape[1]
         nearest = np.clip(0, low, high)
         possible = -(nearest**2).sum(1) / 2 > f_max - DEPTH - 5
         low, high = low[possible], high[possible]
         rule = mesh(*[KRONROD] * n_params).reshape(-1, n_params)
-        weights = [
+        kronrod_weights, gauss_weights = (
             mesh(*[line] * n_params).prod(-1).ravel() for line in (KRONROD_WEIGHTS, GAUSS_WEIGHTS)
-        ]
+        )
         z = (low + high)[:, None] / 2 + rule * (high - low)[:, None] / 2
         flat = z.reshape(-1, n_params)
         f = posterior.log_density(flat).reshape(z.shape[:-1])
         density = np.exp(f - f_max) * ((high - low) / 2).prod(1)[:, None]
         value = posterior.from_z(flat).reshape(z.shape)
-        parts = np.concatenate([np.ones((*f.shape, 1)), np.abs(value), value**2], -1)
-        mass = density * weights[0]
-        kronrod = np.einsum("cp,cpv->cv", mass, parts)
-        gauss = np.einsum("cp,cpv->cv", density * weights[1], parts)
-        return cls(low, high, f, mass, kronrod, gauss, rule)
+        integrands = np.concatenate([np.ones((*f.shape, 1)), np.abs(value), value**2], -1)
+        mass = density * kronrod_weights
+        kronrod = np.einsum("cp,cpv->cv", mass, integrands)
+        gauss = np.einsum("cp,cpv->cv", density * gauss_weights, integrands)
+        return cls(low, high, mass, kronrod, gauss, rule)
 
-    def without(self, split: np.ndarray) -> _Batch:
-        return _Batch._make([*(x[~split] for x in self[:-1]), self.rule])
+    def without(self, split: Bool[np.ndarray, " cells"]) -> _Partition:
+        """Leave out some of the cells."""
+        return _Partition._make([*(x[~split] for x in self[:-1]), self.rule])
 
-    def plus(self, other: _Batch) -> _Batch:
+    def plus(self, other: _Partition) -> _Partition:
+        """Join the cells of two partitions."""
         both = [np.concatenate(pair) for pair in zip(self[:-1], other[:-1], strict=True)]
-        return _Batch._make([*both, self.rule])
+        return _Partition._make([*both, self.rule])
 
-    def conditional(self, posterior, f_max, error) -> Conditional:
+    def conditional(self, posterior: LogisticPosterior, f_max: float, error: float) -> Conditional:
+        """Return the posterior that these cells add up to; `error` is the sum of differences."""
         n_params = self.low.shape[1]
         z = (self.low + self.high)[:, None] / 2 + self.rule * (self.high - self.low)[:, None] / 2
         z = z.reshape(-1, n_params)
@@ -142,13 +157,14 @@ class _Batch(NamedTuple):
         half, middle = np.diff(ends) / 2, (ends[1:] + ends[:-1]) / 2
         size = (self.high - self.low)[:, None] / 2
         halves, middles = (mesh(*[x] * n_params).reshape(-1, n_params) for x in (half, middle))
-        sides = (halves * size).reshape(-1, n_params)
-        centres = ((self.low + self.high)[:, None] / 2 + middles * size).reshape(-1, n_params)
+        half_width = (halves * size).reshape(-1, n_params)
+        centre = ((self.low + self.high)[:, None] / 2 + middles * size).reshape(-1, n_params)
         return CellConditional(
             float(f_max + np.log(total) - n_params / 2 * np.log(2 * np.pi)),
             z[kept],
             weights[kept] / weights[kept].sum(),
             posterior.from_z(z[kept]),
             error / 10,  # Gauss-Kronrod differences are the Gauss rule's error, not Kronrod's
-            (centres[kept], sides[kept]),
+            centre[kept],
+            half_width[kept],
         )

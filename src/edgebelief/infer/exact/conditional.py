@@ -1,4 +1,4 @@
-"""The posterior of the readout's parameters, given the network: what the rules return."""
+"""The posterior of the readout's parameters, given the network: the result of a rule."""
 
 from __future__ import annotations
 
@@ -7,25 +7,40 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from .regression import LogisticPosterior, Mode
 
 
+class MeanSd(NamedTuple):
+    """The mean and the standard deviation of each parameter."""
+
+    mean: Float[np.ndarray, " params"]
+    sd: Float[np.ndarray, " params"]
+
+
+class WeightedPoints(NamedTuple):
+    """Points with weights that add up to one."""
+
+    z: Float[np.ndarray, "points params"]
+    weights: Float[np.ndarray, " points"]
+
+
 class Cells(NamedTuple):
-    """The posterior as small boxes of constant density: what continuous draws are made from."""
+    """The posterior as small boxes of constant density, from which continuous draws are made."""
 
     centre: Float[np.ndarray, "cells params"]
     sides: Float[np.ndarray, "cells params params"]
-    """Half-axes, a row each."""
+    """The half-axes of each box, one per row."""
     cumulative: Float[np.ndarray, " cells"]
+    """The cumulative probability of the boxes."""
 
     def at(self, uniforms: Float[np.ndarray, "draws 3"]) -> Float[np.ndarray, "draws params"]:
-        """The point of each set of uniform numbers: one picks the cell, the others the place."""
+        """Map uniform numbers to draws: the first picks a box, the others a point inside it."""
         cell = np.searchsorted(self.cumulative, uniforms[:, 0], side="right")
         cell = np.minimum(cell, len(self.cumulative) - 1)
-        place = 2 * uniforms[:, 1 : 1 + self.centre.shape[1]] - 1
-        return self.centre[cell] + np.einsum("ni,nij->nj", place, self.sides[cell])
+        inside = 2 * uniforms[:, 1 : 1 + self.centre.shape[1]] - 1
+        return self.centre[cell] + np.einsum("ni,nij->nj", inside, self.sides[cell])
 
 
 class Conditional(abc.ABC):
@@ -36,7 +51,8 @@ class Conditional(abc.ABC):
     log_evidence : float
         log of the integral of likelihood times prior.
     z, weights : arrays
-        The rule's points, in the coordinates where the prior is standard normal, and their shares.
+        The quadrature points, in the coordinates where the prior is standard normal, and their
+        weights, which add up to one.
     value : array, shape (points, params)
         The parameters at `z`.
     error : float
@@ -46,18 +62,22 @@ class Conditional(abc.ABC):
     def __init__(
         self,
         log_evidence: float,
-        z: np.ndarray,
-        weights: np.ndarray,
-        value: np.ndarray,
+        z: Float[np.ndarray, "points params"],
+        weights: Float[np.ndarray, " points"],
+        value: Float[np.ndarray, "points params"],
         error: float,
-    ):
+    ) -> None:
         self.log_evidence, self.z, self.weights = log_evidence, z, weights
         self.value, self.error = value, error
-        self.mode = z[np.argmax(weights)]
+
+    @property
+    def mode_z(self) -> Float[np.ndarray, " params"]:
+        """The z of the mode, or of the quadrature point with the largest weight."""
+        return self.z[np.argmax(self.weights)]
 
     @cached_property
-    def moments(self) -> Float[np.ndarray, " 2*params"]:
-        """E[beta] and E[beta^2], in the parameters' own units."""
+    def moments(self) -> Float[np.ndarray, " moments"]:
+        """E[beta] and then E[beta^2], in the parameters' own units."""
         return np.concatenate([self.weights @ self.value, self.weights @ self.value**2])
 
     @cached_property
@@ -74,10 +94,10 @@ class Conditional(abc.ABC):
 
     @abc.abstractmethod
     def cells(self) -> Cells:
-        """The same as small boxes, to draw from."""
+        """Return the posterior as small boxes, to draw from."""
 
-    def nodes(self, most: int = 1024) -> tuple[np.ndarray, np.ndarray]:
-        """At most about `most` weighted points (z, weights) that stand for this posterior."""
+    def weighted_points(self, most: int = 1024) -> WeightedPoints:
+        """Return at most about `most` weighted points that stand for this posterior."""
         kept = self.weights > 1e-7 * self.weights.max()
         z, weights = self.z[kept], self.weights[kept]
         if len(z) > most:
@@ -87,46 +107,53 @@ class Conditional(abc.ABC):
             ticks = (np.arange(most) + 0.5) / most * cumulative[-1]
             z = z[order][np.searchsorted(cumulative, ticks)]
             weights = np.full(most, 1 / most)
-        return z, weights / weights.sum()
+        return WeightedPoints(z, weights / weights.sum())
 
 
 class Sketch(Conditional):
-    """Laplace's approximation: to find out where it is worth integrating. Its error is not
-    known, and counted as one.
+    """Laplace's approximation, which is enough to find out where it is worth integrating.
+
+    Its error is not known, and is counted as 1.
     """
 
-    def __init__(self, posterior: LogisticPosterior, mode: Mode):
+    def __init__(self, posterior: LogisticPosterior, mode: Mode) -> None:
         n_params = mode.z.size
         if n_params > 4:  # a point on either side along each axis: mean and covariance are right
             y = np.sqrt(n_params) * np.concatenate([np.eye(n_params), -np.eye(n_params)])
             weights = np.full(len(y), 1 / len(y))
-        else:
+        else:  # Gauss-Hermite quadrature with three points in each dimension
             line, share = np.array([-1, 0, 1]) * np.sqrt(3), np.array([1, 4, 1]) / 6
             y = mesh(*[line] * n_params).reshape(-1, n_params)
             weights = mesh(*[share] * n_params).prod(-1).ravel()
         z = mode.z + y @ mode.factor.T
         super().__init__(mode.log_mass, z, weights, posterior.from_z(z), 1.0)
-        self.at = mode
-        self.mode = mode.z
+        self.mode = mode
+
+    @property
+    def mode_z(self) -> Float[np.ndarray, " params"]:
+        return self.mode.z
 
     def cells(self) -> Cells:
-        """Of the Gaussian."""
-        n_params, step = self.at.z.size, 0.25
+        """Return the normal approximation as small boxes."""
+        n_params, step = self.mode.z.size, 0.25
         line = np.arange(-20, 21) * step
         y = mesh(*[line] * n_params).reshape(-1, n_params)
         mass = np.exp(-(y**2).sum(1) / 2)
-        factor = self.at.factor
+        factor = self.mode.factor
         sides = np.broadcast_to(step / 2 * factor.T, (len(y), n_params, n_params))
-        return Cells(self.at.z + y @ factor.T, sides, np.cumsum(mass) / mass.sum())
+        return Cells(self.mode.z + y @ factor.T, sides, np.cumsum(mass) / mass.sum())
 
 
-def mesh(*lines: np.ndarray) -> np.ndarray:
-    """The points of a tensor grid: (len of each line, ..., number of lines)."""
+def mesh(*lines: Float[np.ndarray, " ..."]) -> Float[np.ndarray, "..."]:
+    """Return the points of a tensor grid, an array of shape (length of each line, ..., lines)."""
     return np.stack(np.meshgrid(*lines, indexing="ij"), -1)
 
 
-def _morton(z: np.ndarray) -> np.ndarray:
-    """The place of each point on a space-filling curve: bits of its coordinates in turns."""
+def _morton(z: Float[np.ndarray, "points params"]) -> Int[np.ndarray, " points"]:
+    """Return the position of each point on a space-filling curve (Z-order).
+
+    The bits of its coordinates are interleaved.
+    """
     scaled = (z - z.min(0)) / np.maximum(np.ptp(z, axis=0), 1e-300)
     whole = (scaled * (2**16 - 1)).astype(np.int64)
     code = np.zeros(len(z), np.int64)

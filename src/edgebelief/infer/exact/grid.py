@@ -1,8 +1,8 @@
 """Integrals over the readout's parameters by a uniform grid.
 
-In the coordinates that whiten the posterior at its mode. For a smooth density that vanishes at the
-grid's ends the error falls exponentially in the number of points; every second point is a coarser
-grid to compare with.
+The grid is uniform in the coordinates that whiten the posterior at its mode. For a smooth density
+that vanishes at the grid's ends the error falls exponentially in the number of points; every second
+point is a coarser grid to compare with.
 """
 
 from __future__ import annotations
@@ -10,28 +10,30 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 from scipy.interpolate import Akima1DInterpolator
 
-from .conditional import Cells, Conditional, mesh
+from .conditional import Cells, Conditional, MeanSd, WeightedPoints, mesh
 from .regression import LogisticPosterior, Mode
 
 # The whitened grid starts with this spacing and half-width, in Laplace standard deviations. At
 # twice the spacing a Gaussian is integrated to 3e-4, at the spacing itself to rounding.
 SPACING, HALF_WIDTH, GROWTH = 0.75, 6, 4
-# A grid is trusted below this error; never where every second point of it is off by COARSE.
+# A grid is trusted below this error, but never if every second point of it is wrong by COARSE.
 TRUST, COARSE = 0.003, 0.02
 # The grid grows while more than this of the mass, or of a second moment, lies on its last line.
 END = 1e-3
-# Lower densities than this share of the highest are not told apart between grid points.
+# Densities below this share of the highest are interpolated as if they were equal to it.
 FLOOR = 1e-20
 
 
 class Grid(NamedTuple):
     """z = mode + factor y, y on a uniform grid that contains 0."""
 
-    mode: np.ndarray
-    factor: np.ndarray
-    lines: tuple[np.ndarray, ...]
+    mode: Float[np.ndarray, " params"]
+    factor: Float[np.ndarray, "params params"]
+    lines: tuple[Float[np.ndarray, " line"], ...]
+    """The grid of each coordinate of y; their lengths may differ."""
     f_max: float
 
     @property
@@ -44,17 +46,18 @@ class Grid(NamedTuple):
 
     @property
     def offsets(self) -> tuple[int, ...]:
-        """The place of 0 in each line."""
+        """The index of 0 in each line."""
         return tuple(int(np.argmin(np.abs(line))) for line in self.lines)
 
-    def to_z(self, y: np.ndarray) -> np.ndarray:
+    def to_z(self, y: Float[np.ndarray, "*grid params"]) -> Float[np.ndarray, "*grid params"]:
         return self.mode + y @ self.factor.T
 
-    def points(self) -> np.ndarray:
+    def points(self) -> Float[np.ndarray, "*grid params"]:
+        """Return z at the points of the grid."""
         return self.to_z(mesh(*self.lines))
 
-    def log_integral(self, density: np.ndarray) -> float:
-        """Log of the integral of exp(f) over z, divided by the prior's constant."""
+    def log_integral(self, density: Float[np.ndarray, "*grid"]) -> float:
+        """Return the log of the integral of exp(f) over z, divided by the prior's constant."""
         volume = self.spacing**self.n_params * np.prod(np.diag(self.factor))
         return float(
             self.f_max + np.log(density.sum() * volume) - self.n_params / 2 * np.log(2 * np.pi)
@@ -62,28 +65,28 @@ class Grid(NamedTuple):
 
 
 class GridConditional(Conditional):
-    """By the whitened grid."""
+    """The posterior on a whitened grid; every second point of it is wrong by `coarse_error`."""
 
     def __init__(
         self,
         grid: Grid,
-        density: np.ndarray,
+        density: Float[np.ndarray, "*grid"],
         posterior: LogisticPosterior,
         error: float,
-        coarse: float,
-    ):
+        coarse_error: float,
+    ) -> None:
         z = grid.points().reshape(-1, grid.n_params)
         weights = density.ravel() / density.sum()
         log_evidence = grid.log_integral(density)
         super().__init__(log_evidence, z, weights, posterior.from_z(z), error)
-        self._grid, self._density, self._coarse = grid, density, coarse
+        self._grid, self._density, self._coarse_error = grid, density, coarse_error
 
     def cells(self) -> Cells:
-        """The density on a grid four times as fine.
+        """Return the density on a grid four times as fine.
 
-        What is interpolated is the logarithm of its ratio to the Gaussian at the mode, which is
-        smooth where the posterior is like one; by a cubic that does not overshoot (Akima's,
-        modified) where it is not.
+        The logarithm of its ratio to the normal density at the mode is interpolated, which is
+        smooth where the posterior is nearly normal. The modified Akima cubic does not overshoot
+        where it is not.
         """
         grid, fine = self._grid, 4
         lines = [np.linspace(line[0], line[-1], (len(line) - 1) * fine + 1) for line in grid.lines]
@@ -101,18 +104,18 @@ class GridConditional(Conditional):
         )
         return Cells(grid.to_z(points[kept]), sides, np.cumsum(mass) / mass.sum())
 
-    def nodes(self, most: int = 1024) -> tuple[np.ndarray, np.ndarray]:
-        """Every second point of the grid, where those are as good a rule."""
-        step = 2 if self._coarse < TRUST else 1
+    def weighted_points(self, most: int = 1024) -> WeightedPoints:
+        """Return every second point of the grid where those are as good a rule, else all points."""
+        step = 2 if self._coarse_error < TRUST else 1
         every = tuple(slice(offset % step, None, step) for offset in self._grid.offsets)
         z = self._grid.points()[every].reshape(-1, self._grid.n_params)
         weights = self._density[every].ravel()
         kept = weights > 1e-7 * weights.max()
-        return z[kept], weights[kept] / weights[kept].sum()
+        return WeightedPoints(z[kept], weights[kept] / weights[kept].sum())
 
 
-def by_grid(posterior: LogisticPosterior, mode: Mode, spacing: float) -> Conditional:
-    """The whitened grid around a mode, grown until nothing is left beyond its ends."""
+def integrate_by_grid(posterior: LogisticPosterior, mode: Mode, spacing: float) -> Conditional:
+    """Integrate over a whitened grid around a mode, which grows until nothing lies beyond it."""
     n_params, f_max = mode.z.size, mode.f
     steps = round(HALF_WIDTH * SPACING / spacing)
     reach = np.full((n_params, 2), steps)
@@ -129,28 +132,31 @@ def by_grid(posterior: LogisticPosterior, mode: Mode, spacing: float) -> Conditi
             break
         reach = reach + np.where(ends >= END, steps // 2, 0)
     every = tuple(slice(offset % 2, None, 2) for offset in grid.offsets)
-    coarse_mean, coarse_sd = _mean_and_sd(density[every], value[every])
-    mean, sd = _mean_and_sd(density, value)
-    coarse = max(
+    coarse, full = _mean_and_sd(density[every], value[every]), _mean_and_sd(density, value)
+    coarse_error = max(
         abs(np.log(2**n_params * density[every].sum() / density.sum())),
-        np.abs((coarse_mean - mean) / sd).max(),
-        np.abs((coarse_sd - sd) / sd).max(),
+        np.abs((coarse.mean - full.mean) / full.sd).max(),
+        np.abs((coarse.sd - full.sd) / full.sd).max(),
     )
     # When the spacing halves the error is squared, or better; beyond an end lies less than half of
     # what lies on its line.
-    error = TRUST if coarse > COARSE else max(10 * coarse**2, ends.max() / 2)
-    return GridConditional(grid, density, posterior, float(error), coarse)
+    error = TRUST if coarse_error > COARSE else max(10 * coarse_error**2, ends.max() / 2)
+    return GridConditional(grid, density, posterior, float(error), float(coarse_error))
 
 
-def _mean_and_sd(density: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _mean_and_sd(
+    density: Float[np.ndarray, "*grid"], value: Float[np.ndarray, "*grid params"]
+) -> MeanSd:
     share = (density / density.sum()).ravel()
     flat = value.reshape(-1, value.shape[-1])
     mean = share @ flat
-    return mean, np.sqrt(share @ (flat - mean) ** 2)
+    return MeanSd(mean, np.sqrt(share @ (flat - mean) ** 2))
 
 
-def _weight_at_ends(density: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """What lies on the first and the last line of each axis, as a share of mass or of a moment."""
+def _weight_at_ends(
+    density: Float[np.ndarray, "*grid"], value: Float[np.ndarray, "*grid params"]
+) -> Float[np.ndarray, "params 2"]:
+    """Return the share of the first and the last line of each axis in the mass or in a moment."""
     n_params = density.ndim
     centre = (density[..., None] * value).sum(tuple(range(n_params))) / density.sum()
     shares = [density / density.sum()]
@@ -159,6 +165,6 @@ def _weight_at_ends(density: np.ndarray, value: np.ndarray) -> np.ndarray:
         shares.append(square / square.sum())
     ends = np.empty((n_params, 2))
     for axis in range(n_params):
-        for side, place in enumerate((0, -1)):
-            ends[axis, side] = max(np.take(share, place, axis).sum() for share in shares)
+        for side, index in enumerate((0, -1)):
+            ends[axis, side] = max(np.take(share, index, axis).sum() for share in shares)
     return ends

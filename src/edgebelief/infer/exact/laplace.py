@@ -1,15 +1,16 @@
-"""Many coefficients, whose scales are learned.
+"""Readouts with many coefficients, whose scales are learned.
 
-Given theta, logits are linear in the coefficients, and their posterior is nearly normal: a mode by
-Newton's method, a covariance by the curvature there (Laplace). Coefficients of one group share a
-scale tau,
+Given theta, logits are linear in the coefficients, and the posterior of these is nearly normal: a
+mode by Newton's method, and a covariance by the curvature there (Laplace). Coefficients of one
+group share a scale tau,
 
     w_j ~ Normal(0, tau_g),    tau_g ~ HalfNormal(s).
 
-Where the scales may be is found with a quadratic log-likelihood (`scales`). For each (theta, tau)
-drawn from there, there is a normal approximation of the coefficients, and draws from that. What the
-approximations leave out is put right by weighting the draws (Pareto-smoothed importance sampling,
-Vehtari et al. 2024): the posterior is that of theta, scales and coefficients together.
+The scales are first located with a quadratic approximation of the log-likelihood (`scales`). Then
+(theta, tau) is drawn from there; each draw has its own normal approximation of the coefficients,
+from which these are drawn. Importance weights correct what the approximations leave out
+(Pareto-smoothed importance sampling, Vehtari et al. 2024), so that the weighted draws are of the
+joint posterior of theta, scales and coefficients.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -33,46 +34,53 @@ from ..model import EdgeModel
 from ..posterior import Fit
 from ..priors import HalfNormal, Marginal
 from .regression import LogisticPosterior, Mode
-from .scales import Grouped, Quadratic, ScaleLaw, draw_scales
+from .scales import Grouped, Quadratic, ScaleProposal, gibbs_rounds
 from .weights import WeightPosterior
 
-# Draws of the scales to find out where they may be, roughly and well; rounds before.
+# Gibbs draws that locate the scales, roughly and well; rounds of warm-up before them.
 ROUGH, DRAWS, WARM = 100, 600, 50
-# A value of theta whose share is less does not matter.
+# Gibbs rounds between two expansions of the log-likelihood around the mode at the latest scales.
+EVERY = 10
+# A value of theta with a smaller share of the posterior does not matter.
 SHARE = 1e-5
-# Draws of (theta, scales), each with a normal approximation of the coefficients of its own: fewer
-# where labels are many, each takes longer, and less is left in doubt.
+# Draws of (theta, scales), each with its own normal approximation of the coefficients. With MANY
+# labels or more half as many are drawn: each takes longer, and the posterior is narrower.
 PARTICLES, MANY = 256, 4000
+
+# The value of each parameter of a network; an array where the parameter is a vector.
+NetworkValues = tuple[float | Float[np.ndarray, " entries"], ...]
 
 
 @dataclass(frozen=True)
 class Shrinkage:
-    """The coefficients of a readout: those with priors of their own, and those in groups."""
+    """The coefficients of a readout: first those with their own priors, then those in groups."""
 
-    own: tuple[Marginal, ...]
+    marginals: tuple[Marginal, ...]
+    """The priors of the coefficients that are in no group."""
     sizes: tuple[int | None, ...]
-    """How many of those are one parameter that is a vector."""
+    """The parameters that those coefficients make up: None for a number, the size of a vector."""
     groups: Int[np.ndarray, " curves"]
+    """The group of each of the other coefficients."""
     scales: Float[np.ndarray, " groups"]
     width: float
-    """Of the half-normal prior of the scales."""
+    """The scale s of the half-normal prior of the scales."""
 
     @classmethod
     def of(cls, model: EdgeModel) -> Shrinkage:
-        """Of a model; scales at their prior's median."""
+        """Describe the coefficients of a model, with the scales at their prior's median."""
         readout = model.readout
         names = [name for name in readout.params_type._fields if name not in readout.unlisted]
         sizes = tuple(readout.sizes.get(name) for name in names)
         each = zip(names, sizes, strict=True)
-        own = tuple(model.prior[name] for name, size in each for _ in range(size or 1))
+        marginals = tuple(model.prior[name] for name, size in each for _ in range(size or 1))
         if "scales" not in model.sizes:
-            return cls(own, sizes, np.zeros(0, int), np.zeros(0), 1.0)
+            return cls(marginals, sizes, np.zeros(0, int), np.zeros(0), 1.0)
         prior = model.prior["scales"]
         if not isinstance(prior, HalfNormal):
             raise InputError(f"Exact knows half-normal scales; their prior is {prior}. Use NUTS.")
         groups = readout.groups
         scales = np.full(model.sizes["scales"], prior.median)
-        return cls(own, sizes, groups, scales, prior.scale)
+        return cls(marginals, sizes, groups, scales, prior.scale)
 
     @property
     def n_scales(self) -> int:
@@ -80,160 +88,181 @@ class Shrinkage:
 
     @property
     def sds(self) -> Float[np.ndarray, " curves"]:
-        """Of the coefficients in groups."""
+        """The prior standard deviations of the coefficients in groups."""
         return self.scales[self.groups]
 
     @property
     def grouped(self) -> Grouped:
-        return Grouped(len(self.own), self.groups, self.width)
+        return Grouped(len(self.marginals), self.groups, self.width)
 
     def quadratic(self, mode: Mode) -> Quadratic:
-        """The log-likelihood around a mode that was found with these scales.
+        """Return the log-likelihood around a mode that was found with these scales.
 
-        In the coefficients' own units, but for those with priors of their own. The prior is
-        standard normal in z, so that of the curvature of the posterior it is the identity.
+        Coefficients in groups are in their own units, the others in those of z. The prior is
+        standard normal in z, so its part of the posterior's curvature is the identity.
         """
-        unit = np.concatenate([np.ones(len(self.own)), self.scales[self.groups]])
+        unit = np.concatenate([np.ones(len(self.marginals)), self.scales[self.groups]])
         inverse = np.linalg.inv(mode.factor)
         curvature = inverse.T @ inverse - np.eye(mode.z.size)
         value = mode.f + mode.z @ mode.z / 2
         return Quadratic(value, mode.z * unit, mode.z / unit, curvature / np.outer(unit, unit))
 
-    def moved(self, z: Float[np.ndarray, " coefficients"], before: Shrinkage) -> np.ndarray:
-        """The same coefficients in units of these scales: somewhere to climb from."""
-        n = len(self.own)
+    def start_near(
+        self, z: Float[np.ndarray, " coefficients"], before: Shrinkage
+    ) -> Float[np.ndarray, " coefficients"]:
+        """Convert coefficients from the scales `before` to these, as the start of a climb."""
+        n = len(self.marginals)
         ratio = before.scales[self.groups] / self.scales[self.groups]
         return np.concatenate([z[:n], np.clip(z[n:] * ratio, -6, 6)])
 
-    def params(self, z: Float[np.ndarray, "draws coefficients"]) -> list[np.ndarray]:
-        """The readout's parameters, from coefficients in their prior's coordinates."""
-        n, found, start = len(self.own), [], 0
-        values = np.stack([m.from_z(z[:, k]) for k, m in enumerate(self.own)], 1)
+    def params(
+        self, z: Float[np.ndarray, "draws coefficients"]
+    ) -> list[Float[np.ndarray, "draws ..."]]:
+        """Convert coefficients in the coordinates z to the readout's parameters, in order."""
+        n, params, start = len(self.marginals), [], 0
+        values = np.stack([m.from_z(z[:, k]) for k, m in enumerate(self.marginals)], 1)
         for size in self.sizes:
-            found.append(values[:, start] if size is None else values[:, start : start + size])
+            params.append(values[:, start] if size is None else values[:, start : start + size])
             start += size or 1
-        return [*found, z[:, n:], np.tile(self.scales, (len(z), 1))] if self.n_scales else found
+        return [*params, z[:, n:], np.tile(self.scales, (len(z), 1))] if self.n_scales else params
 
 
 @dataclass(frozen=True)
-class Place:
-    """A value of theta, with the coefficients' mode there at typical scales."""
+class ThetaMode:
+    """A value of theta, with the mode of the coefficients there at some scales."""
 
-    network: tuple[Any, ...]
-    """The network's parameters: theta, or several of which one at most is in doubt."""
+    network: NetworkValues
+    """The network's parameters: theta, or several of which at most one is not fixed."""
     log_share: float
-    """Log of the part of theta's prior that it stands for, times a constant."""
+    """Log of the share of theta's prior that this value stands for, up to a constant."""
     posterior: LogisticPosterior
     shrinkage: Shrinkage
-    """With the typical scales."""
+    """The coefficients, with the scales at which `mode` was found."""
     mode: Mode
     weights: WeightPosterior | None = None
-    """Of the parameters of weights, where edges have some."""
+    """The posterior of the parameters of edge weights, where edges have weights."""
 
     @cached_property
     def quadratic(self) -> Quadratic:
+        """The log-likelihood around the mode."""
         return self.shrinkage.quadratic(self.mode)
 
-    def guess(self, scales: Float[np.ndarray, " groups"]) -> float:
-        """Log of share times likelihood at other scales, by the quadratic."""
+    def approximate_log_mass(self, scales: Float[np.ndarray, " groups"]) -> float:
+        """Return log of share times marginal likelihood at other scales, by the quadratic."""
         precision = self.shrinkage.grouped.precision(scales)
         return self.log_share + self.quadratic.log_mass(precision)
 
-    def at(self, scales: Float[np.ndarray, " groups"]) -> Place:
-        """With another mode, at other scales."""
-        here = replace(self.shrinkage, scales=scales)
-        posterior = self.posterior._replace(sds=here.sds)
-        mode = posterior.climb(here.moved(self.mode.z, self.shrinkage))
-        return Place(self.network, self.log_share, posterior, here, mode, self.weights)
+    def at_scales(self, scales: Float[np.ndarray, " groups"]) -> ThetaMode:
+        """Find the mode at the same theta and other scales."""
+        shrinkage = replace(self.shrinkage, scales=scales)
+        posterior = self.posterior._replace(sds=shrinkage.sds)
+        mode = posterior.climb(shrinkage.start_near(self.mode.z, self.shrinkage))
+        return ThetaMode(self.network, self.log_share, posterior, shrinkage, mode, self.weights)
 
 
-class Places(tuple[Place, ...]):
-    """The values of theta that matter."""
+class ThetaModes(tuple[ThetaMode, ...]):
+    """The values of theta that matter, each with its mode of the coefficients."""
 
-    def guesses(self, scales: Float[np.ndarray, " groups"]) -> Float[np.ndarray, " places"]:
-        return np.array([place.guess(scales) for place in self])
+    def approximate_log_masses(
+        self, scales: Float[np.ndarray, " groups"]
+    ) -> Float[np.ndarray, " modes"]:
+        """Return the log mass of each at other scales, by its quadratic."""
+        return np.array([mode.approximate_log_mass(scales) for mode in self])
 
-    def law(self, rng: np.random.Generator, n_draws: int) -> ScaleLaw:
-        """Where the scales may be."""
+    def scale_proposal(self, rng: np.random.Generator, n_draws: int) -> ScaleProposal:
+        """Locate the scales with `n_draws` Gibbs draws after warm-up."""
         typical = self[0].shrinkage
-
-        def expand(scales: Float[np.ndarray, " groups"]) -> Quadratic:
-            share = np.cumsum(softmax(self.guesses(scales)))
+        grouped, n_rounds = typical.grouped, WARM + n_draws
+        tau, draws = grouped.clip(typical.scales), []
+        for start in range(0, n_rounds, EVERY):
+            share = np.cumsum(softmax(self.approximate_log_masses(tau)))
             k = min(int(np.searchsorted(share, rng.random())), len(self) - 1)
-            return self[k].at(scales).quadratic
-
-        drawn = draw_scales(rng, expand, typical.grouped, typical.scales, WARM, n_draws)
-        return ScaleLaw.around(drawn, HalfNormal(typical.width))
+            quadratic = self[k].at_scales(tau).quadratic
+            draws.append(gibbs_rounds(rng, quadratic, grouped, tau, min(EVERY, n_rounds - start)))
+            tau = draws[-1][-1]
+        return ScaleProposal.around(np.concatenate(draws)[WARM:], HalfNormal(typical.width))
 
     def particles(self, rng: np.random.Generator) -> list[Particle]:
-        """Draws of theta and of the scales, with weights."""
+        """Draw theta and the scales, with importance weights."""
         n_scales = self[0].shrinkage.n_scales
         if not n_scales:
-            return [Particle(place, place.log_share + place.mode.log_mass) for place in self]
-        with threadpool_limits(1):  # of matrices so small
-            law = self.law(rng, DRAWS)
+            return [Particle(mode, mode.log_share + mode.mode.log_mass) for mode in self]
+        with threadpool_limits(1):  # the matrices are too small to share
+            proposal = self.scale_proposal(rng, DRAWS)
         n = PARTICLES if len(self[0].posterior.labels.rows) < MANY else PARTICLES // 2
         unit = qmc.MultivariateNormalQMC(np.zeros(n_scales + 1), rng=rng).random(n)
-        scales, gains = law.draw(unit[:, 1:])
+        drawn = proposal.draw(unit[:, 1:])
 
-        def particle(scales: np.ndarray, gain: float, unit: float) -> Particle:
-            guesses = self.guesses(scales)
-            share = np.cumsum(softmax(guesses))
+        def particle(
+            scales: Float[np.ndarray, " groups"], log_weight: float, unit: float
+        ) -> Particle:
+            log_masses = self.approximate_log_masses(scales)
+            share = np.cumsum(softmax(log_masses))
             k = min(int(np.searchsorted(share, ndtr(unit))), len(self) - 1)
-            place = self[k].at(scales)
-            better = place.log_share + place.mode.log_mass - guesses[k]
-            return Particle(place, gain + logsumexp(guesses) + better - np.log(n))
+            mode = self[k].at_scales(scales)
+            correction = mode.log_share + mode.mode.log_mass - log_masses[k]
+            return Particle(mode, log_weight + logsumexp(log_masses) + correction - np.log(n))
 
         with ThreadPoolExecutor(n_cores()) as pool, threadpool_limits(1):
-            return list(pool.map(particle, scales, gains, unit[:, 0]))
+            return list(pool.map(particle, drawn.scales, drawn.log_weights, unit[:, 0]))
 
 
 class Particle(NamedTuple):
-    """A draw of theta and scales, with the coefficients around their mode."""
+    """A draw of theta and the scales, with the mode of the coefficients there."""
 
-    place: Place
+    theta_mode: ThetaMode
     log_weight: float
-    """How much more it counts than it was drawn."""
+    """The log importance weight, up to a constant."""
 
 
-def weighted_draws(
-    key: Key,
-    model: EdgeModel,
-    places: Places,
-    n_draws: int,
-) -> Fit:
-    """Draws of everything, and what they are worth."""
+class _Draws(NamedTuple):
+    """Draws around the mode of one particle."""
+
+    log_ratio: Float[np.ndarray, " draws"]
+    """Log of the posterior density over that of the proposal, up to a constant."""
+    params: tuple[Float[np.ndarray, "draws ..."], ...]
+    """The parameters of the model, in its order."""
+
+
+def weighted_draws(key: Key, model: EdgeModel, modes: ThetaModes, n_draws: int) -> Fit:
+    """Draw all parameters from normal approximations around the modes, with importance weights."""
     from arviz_stats.base import array_stats  # slow to import
 
     rng = generator(key)
-    found = places.particles(rng)
-    log_share = np.array([one.log_weight for one in found])
-    # Particles that count more get more draws.
-    share = softmax(log_share)
-    mixed = (share + 1 / len(found)) / 2
+    particles = modes.particles(rng)
+    log_weights = np.array([particle.log_weight for particle in particles])
+    # Particles with larger weights get more draws: half of the draws are spread by weight, half
+    # evenly.
+    share = softmax(log_weights)
+    used_shares = (share + 1 / len(particles)) / 2
     ticks = (np.arange(n_draws) + rng.random()) / n_draws
-    counts = np.bincount(np.searchsorted(np.cumsum(mixed), ticks), minlength=len(found))
+    counts = np.bincount(np.searchsorted(np.cumsum(used_shares), ticks), minlength=len(particles))
 
-    def draws(one: Particle, count: int, used: float, rng: Any) -> tuple[np.ndarray, Any]:
-        place, mode = one.place, one.place.mode
+    def draw(particle: Particle, count: int, used_share: float, rng: np.random.Generator) -> _Draws:
+        at, mode = particle.theta_mode, particle.theta_mode.mode
         unit = rng.standard_normal((-(-count // 2), mode.z.size))
-        unit = np.concatenate([unit, -unit])[:count]  # on either side: their noise cancels
+        unit = np.concatenate([unit, -unit])[:count]  # antithetic pairs: their noise cancels
         z = mode.z + unit @ mode.factor.T
         log_q = -(unit**2).sum(1) / 2 - mode.log_det
-        left_out = place.posterior.log_density(z) - log_q - mode.log_mass
-        params = place.shrinkage.params(z)
-        network = (np.tile(np.asarray(x, float), (count, *[1] * np.ndim(x))) for x in place.network)
-        more = () if place.weights is None else place.weights.draws(rng, count)
-        return left_out + one.log_weight - np.log(used), (*network, *params, *more)
+        log_ratio = at.posterior.log_density(z) - log_q - mode.log_mass
+        network = (np.tile(np.asarray(x, float), (count, *[1] * np.ndim(x))) for x in at.network)
+        of_weights = () if at.weights is None else at.weights.draws(rng, count)
+        return _Draws(
+            log_ratio + particle.log_weight - np.log(used_share),
+            (*network, *at.shrinkage.params(z), *of_weights),
+        )
 
+    streams = rng.spawn(len(particles))
     with ThreadPoolExecutor(n_cores()) as pool, threadpool_limits(1):
-        drawn = list(pool.map(draws, found, counts, mixed, rng.spawn(len(found))))
-    ratio = np.concatenate([ratios for ratios, _ in drawn])
-    columns = [np.concatenate(parts) for parts in zip(*(p for _, p in drawn), strict=True)]
+        drawn = list(pool.map(draw, particles, counts.tolist(), used_shares, streams))
+    log_ratio = np.concatenate([draws.log_ratio for draws in drawn])
+    columns = [np.concatenate(parts) for parts in zip(*(d.params for d in drawn), strict=True)]
     params = dict(zip(model.parameters, columns, strict=True))
-    smoothed, k = array_stats.psislw(-ratio)  # ArviZ takes minus the log ratio
-    if places[0].shrinkage.n_scales:  # draws of one particle share its weight, and hide it
-        k = max(k, array_stats.psislw(-log_share)[1])
+    smoothed, k = array_stats.psislw(-log_ratio)  # ArviZ takes minus the log ratio
+    if modes[0].shrinkage.n_scales:
+        # All draws of a particle share its weight, so the tail of the draws hides that of the
+        # particles.
+        k = max(k, array_stats.psislw(-log_weights)[1])
     weights = np.exp(smoothed - smoothed.max())
     weights /= weights.sum()
     figures = {
@@ -252,5 +281,5 @@ def weighted_draws(
                 f"NUTS, or use more draws or more labels.",
             )
         )
-    evidence = float(logsumexp(ratio) - np.log(ratio.size))
+    evidence = float(logsumexp(log_ratio) - np.log(log_ratio.size))
     return Fit(params, weights, figures, findings, log_evidence=evidence)

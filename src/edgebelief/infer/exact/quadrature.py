@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 import numpy as np
+from jaxtyping import Float
 
-from .cells import by_cells
+from .cells import integrate_by_cells
 from .conditional import Conditional, Sketch
-from .grid import SPACING, TRUST, by_grid
+from .grid import SPACING, TRUST, integrate_by_grid
 from .regression import LogisticPosterior
 
-# A second mode matters when it is less than this below the first.
+# A second mode matters when its log mass is less than this below that of the first.
 APART = 14.0
 
 
-def sketch(posterior: LogisticPosterior, start: np.ndarray | None = None) -> Sketch:
-    """Laplace's approximation at the mode uphill from `start`, or from the best of a grid."""
+def sketch(
+    posterior: LogisticPosterior, start: Float[np.ndarray, " params"] | None = None
+) -> Sketch:
+    """Return Laplace's approximation at the mode uphill from `start` (else the best grid point)."""
     simple = posterior.simplified()
     near = simple.climb(simple.starts()[0] if start is None else start)
     return Sketch(posterior, posterior.climb(near.z))
 
 
-def integrate(posterior: LogisticPosterior, start: np.ndarray) -> Conditional:
-    """By the grid if it can be trusted, else by cells. `start` is where a mode may be."""
+def integrate(posterior: LogisticPosterior, start: Float[np.ndarray, " params"]) -> Conditional:
+    """Integrate by a grid if it can be trusted, else by cells; a mode may be near `start`."""
     simple = posterior.simplified()
     near = simple.modes([start, *simple.starts()[:4]])
     best, *others = posterior.modes([mode.z for mode in near])
     rivals = [mode for mode in others if mode.log_mass > best.log_mass - APART]
     if not rivals:
         for spacing in (SPACING, SPACING / 2):
-            found = by_grid(posterior, best, spacing)
-            if found.error < TRUST:
-                return found
-    return by_cells(posterior, [best, *rivals])
+            conditional = integrate_by_grid(posterior, best, spacing)
+            if conditional.error < TRUST:
+                return conditional
+    return integrate_by_cells(posterior, [best, *rivals])

@@ -2,10 +2,10 @@
 
     log p(labels | beta) = - sum_r w_r softplus(-r beta)
 
-with one row r per label: the readout's columns at that edge, with the sign of the label. Rows that
-are equal are counted, not repeated: most outputs of a network are exactly zero.
+with one row r per label: the readout's columns at that edge, with the sign of the label. Equal rows
+are stored once with their count as weight, since most outputs of a network are exactly zero.
 
-The parameters are looked at in the coordinate z in which every prior is standard normal
+The parameters are expressed in the coordinate z in which every prior is standard normal
 (`Marginal.from_z`), so that
 
     f(z) = log p(labels | beta(z)) - |z|^2/2
@@ -25,26 +25,27 @@ from scipy.special import expit
 
 from ..priors import Marginal
 
-# Rows and points that are worked on at a time: the block stays in the processor's cache.
+# Rows and points that are computed at a time, so that the block stays in the processor's cache.
 ROWS, POINTS = 256, 512
-# Of many rows so many at each end stay as they are, the rest goes into so many bins; fewer of both
-# for a first look at where the modes are.
+# When many rows are compressed, this many at each end stay as they are, and the rest goes into this
+# many bins; fewer of both for a first search for the modes.
 ENDS, BINS = 384, 512
 FEW_ENDS, FEW_BINS = 32, 96
-# Up to so many values of the last column each have bins of their own.
+# Up to this many distinct values of the last column each have their own bins.
 KINDS = 64
-# Of rows with many columns so many for each column are enough for a first look.
+# If there are many columns, this many sampled rows per column are enough for a first search.
 ROWS_EACH = 12
-# Up to so many columns a loop over them is faster than a matrix product.
+# Up to this many columns, a loop over them is faster than a matrix product.
 FEW = 4
-# A label with p(1 - p) below this bends nothing.
+# A label with p(1 - p) below this adds nothing to the curvature.
 CERTAIN = 1e-8
-# A mode of many is found when a step gains less: around it are draws that get weights anyway.
+# With many parameters a climb ends when a step gains less: draws around the mode get importance
+# weights anyway.
 NEAR = 1e-3
 
 
 class Labels(NamedTuple):
-    """Labels as weighted signed rows."""
+    """Labels as signed rows of the design matrix, with weights."""
 
     rows: Float[np.ndarray, "rows params"]
     weights: Float[np.ndarray, " rows"]
@@ -56,9 +57,10 @@ class Labels(NamedTuple):
         a: Float[np.ndarray, " edges"],
         weights: Float[np.ndarray, " edges"],
     ) -> Labels:
-        """The labels `a` of edges with the given readout columns; equal rows are added up.
+        """Make rows of the labels `a` of edges with the given readout columns.
 
-        Equal to the lowest row, that is: where the network is zero.
+        All rows that equal the lowest one, where the network is zero, are stored as one for each
+        label.
         """
         columns, a, weights = (x[weights > 0] for x in (columns, a, weights))
         if not len(a):
@@ -72,12 +74,13 @@ class Labels(NamedTuple):
         return cls(rows[counts > 0], counts[counts > 0])
 
     def compress(self, ends: int = ENDS, bins: int = BINS) -> Labels:
-        """Fewer rows with next to the same likelihood, where rows differ in one column only, or in
-        the last too, which has few values: one for each size of graphs.
+        """Return fewer rows with nearly the same likelihood.
 
-        Of each label the rows at either end, which decide where a boundary may lie, stay as they
-        are; the rest is put in bins, and each bin is two rows with its count, mean and spread. The
-        error is of fourth order in the width of a bin: see the test.
+        Applies to rows that differ in one column only, or also in the last one if that has few
+        distinct values (one for each size of graphs); other rows are returned as they are. For
+        each label, the rows at either end, which decide where a boundary may lie, are kept. The
+        others are binned, and each bin becomes two rows with its count, mean and spread. The error
+        is of fourth order in the width of a bin: see the test.
         """
         if len(self.rows) <= 4 * (ends + bins):
             return self
@@ -86,24 +89,24 @@ class Labels(NamedTuple):
         if len(varying) == 2 and varying[-1] == size.shape[1] - 1:
             kinds = np.unique(size[:, -1])
             if len(kinds) <= KINDS:
-                each = (size[:, -1] == kind for kind in kinds)
-                parts = [Labels(self.rows[here], self.weights[here]) for here in each]
+                masks = (size[:, -1] == kind for kind in kinds)
+                parts = [Labels(self.rows[mask], self.weights[mask]) for mask in masks]
                 return Labels.join([part.compress(ends, bins) for part in parts])
         if len(varying) != 1:
             return self
         column = int(varying[0])
         fixed = np.delete(self.rows, column, axis=1)
-        telling = np.flatnonzero((fixed != 0).all(0))  # a column of zeros has no sign
-        sign = np.sign(fixed[:, telling[0]] if telling.size else self.rows[:, column])
+        signed = np.flatnonzero((fixed != 0).all(0))  # a column of zeros has no sign
+        sign = np.sign(fixed[:, signed[0]] if signed.size else self.rows[:, column])
         parts = [
-            _binned(Labels(self.rows[which], self.weights[which]), column, ends, bins)
-            for which in (sign > 0, sign <= 0)
-            if which.any()
+            _binned(Labels(self.rows[mask], self.weights[mask]), column, ends, bins)
+            for mask in (sign > 0, sign <= 0)
+            if mask.any()
         ]
         return Labels.join(parts)
 
-    def some(self, n: int) -> Labels:
-        """A sample of `n` rows, each counted for those that are left out."""
+    def sample(self, n: int) -> Labels:
+        """Return a random sample of `n` rows, with weights scaled up to the same total."""
         if len(self.rows) <= 2 * n:
             return self
         chosen = np.random.default_rng(0).permutation(len(self.rows))[:n]
@@ -112,37 +115,41 @@ class Labels(NamedTuple):
 
     @classmethod
     def join(cls, parts: Sequence[Labels]) -> Labels:
+        """Concatenate the rows of several sets of labels."""
         return cls(
             np.concatenate([part.rows for part in parts]),
             np.concatenate([part.weights for part in parts]),
         )
 
-    def log_likelihood(self, beta: Float[np.ndarray, "points params"]) -> np.ndarray:
-        """- sum_r w_r softplus(-r beta) at each point.
+    def log_likelihood(
+        self, beta: Float[np.ndarray, "points params"]
+    ) -> Float[np.ndarray, " points"]:
+        """Return - sum_r w_r softplus(-r beta) at each point.
 
-        softplus(-x) = max(-x, 0) + log(1 + exp(-|x|)); of rows that count once the last terms are
-        multiplied, not their logarithms added: one logarithm for 256 rows, and 2^256 is a number.
+        softplus(-x) = max(-x, 0) + log(1 + exp(-|x|)). For rows of weight 1, the terms
+        1 + exp(-|x|) are multiplied before the logarithm is taken: one logarithm for 256 rows,
+        whose product is at most 2^256, which does not overflow.
         """
         total = np.zeros(len(beta))
         single = self.weights == 1
         for start in range(0, len(beta), POINTS):
-            here = slice(start, start + POINTS)
+            points = slice(start, start + POINTS)
             for rows, weights in (
                 (self.rows[single], None),
                 (self.rows[~single], self.weights[~single]),
             ):
                 for first in range(0, len(rows), ROWS):
                     part = slice(first, first + ROWS)
-                    x = _product(rows[part], beta[here])
+                    x = _product(rows[part], beta[points])
                     low = np.minimum(x, 0)
                     np.abs(x, out=x)
                     np.negative(x, out=x)
                     np.exp(x, out=x)
                     x += 1
                     if weights is None:
-                        total[here] += low.sum(0) - np.log(np.multiply.reduce(x, axis=0))
+                        total[points] += low.sum(0) - np.log(np.multiply.reduce(x, axis=0))
                     else:
-                        total[here] += weights[part] @ (low - np.log(x))
+                        total[points] += weights[part] @ (low - np.log(x))
         return total
 
 
@@ -152,7 +159,7 @@ class Mode(NamedTuple):
     z: Float[np.ndarray, " params"]
     f: float
     factor: Float[np.ndarray, "params params"]
-    """A square root F of the covariance F F' that the curvature suggests, which is at most the
+    """A square root F of the covariance F F' that the curvature implies, which is at most the
     prior's."""
     log_det: float
     """The logarithm of the determinant of F."""
@@ -163,8 +170,16 @@ class Mode(NamedTuple):
 
     @property
     def log_mass(self) -> float:
-        """Laplace's approximation to the integral of likelihood times prior around it."""
+        """Laplace's approximation to the log integral of likelihood times prior around the mode."""
         return self.f + self.log_det
+
+
+class Derivatives(NamedTuple):
+    """f, its gradient and its Hessian at one point."""
+
+    value: float
+    gradient: Float[np.ndarray, " params"]
+    hessian: Float[np.ndarray, "params params"]
 
 
 class LogisticPosterior(NamedTuple):
@@ -172,27 +187,25 @@ class LogisticPosterior(NamedTuple):
 
     labels: Labels
     marginals: tuple[Marginal, ...]
-    """Priors of the first parameters."""
+    """The priors of the first parameters."""
     sds: Float[np.ndarray, " others"] = np.zeros(0)
-    """Of the others, which have normal priors with mean zero."""
+    """The standard deviations of the other parameters, whose priors are normal with mean zero."""
 
     @property
     def n_params(self) -> int:
         return len(self.marginals) + len(self.sds)
 
-    def from_z(self, z: Float[np.ndarray, "points params"]) -> np.ndarray:
-        """beta(z)."""
-        own = [m.from_z(z[..., k])[..., None] for k, m in enumerate(self.marginals)]
-        return np.concatenate([*own, z[..., len(own) :] * self.sds], -1)
+    def from_z(self, z: Float[np.ndarray, "*points params"]) -> Float[np.ndarray, "*points params"]:
+        """Return the parameters beta(z)."""
+        first = [m.from_z(z[..., k])[..., None] for k, m in enumerate(self.marginals)]
+        return np.concatenate([*first, z[..., len(first) :] * self.sds], -1)
 
-    def log_density(self, z: Float[np.ndarray, "points params"]) -> np.ndarray:
-        """f(z)."""
+    def log_density(self, z: Float[np.ndarray, "points params"]) -> Float[np.ndarray, " points"]:
+        """Return f(z)."""
         return self.labels.log_likelihood(self.from_z(z)) - (z**2).sum(-1) / 2
 
-    def derivatives(
-        self, z: Float[np.ndarray, " params"]
-    ) -> tuple[float, Float[np.ndarray, " params"], Float[np.ndarray, "params params"]]:
-        """f, its gradient and its Hessian at one point."""
+    def derivatives(self, z: Float[np.ndarray, " params"]) -> Derivatives:
+        """Return f, its gradient and its Hessian at one point."""
         rows, weights = self.labels
         slopes = [m.from_z_derivatives(z[k]) for k, m in enumerate(self.marginals)]
         first, second = (np.array([float(s[i]) for s in slopes]) for i in (0, 1))
@@ -202,52 +215,52 @@ class LogisticPosterior(NamedTuple):
         x = _product(rows, beta[None])[:, 0]
         miss = expit(-x)
         value = -(weights * np.logaddexp(0, -x)).sum() - (z**2).sum() / 2
-        pull, doubt = (weights * miss) @ rows, weights * miss * (1 - miss)
+        score, variance = (weights * miss) @ rows, weights * miss * (1 - miss)
         if z.size > FEW:
-            some = rows[doubt > CERTAIN]
-            curve = -(some.T * doubt[doubt > CERTAIN]) @ some
+            uncertain = rows[variance > CERTAIN]
+            by_beta = -(uncertain.T * variance[variance > CERTAIN]) @ uncertain
         else:
-            curve = -np.einsum("ri,r,rj->ij", rows, doubt, rows)
-        hessian = first[:, None] * curve * first + np.diag(pull * second) - np.eye(z.size)
-        return value, pull * first - z, hessian
+            by_beta = -np.einsum("ri,r,rj->ij", rows, variance, rows)
+        hessian = first[:, None] * by_beta * first + np.diag(score * second) - np.eye(z.size)
+        return Derivatives(value, score * first - z, hessian)
 
     def climb(self, start: Float[np.ndarray, " params"]) -> Mode:
-        """The maximum of f uphill from `start`.
+        """Find the maximum of f uphill from `start`, by damped Newton steps.
 
-        Damped Newton: the Hessian's eigenvalues are made negative, the step is halved until f
-        rises. At a maximum that is not curved everywhere the covariance is at most the prior's.
+        The Hessian's eigenvalues are made negative, and a step is halved until f rises. In
+        directions in which the maximum is flat the variance is that of the prior.
         """
         z = np.array(start, float)
-        value, gradient, hessian = self.derivatives(z)
+        now = self.derivatives(z)
         for _ in range(100):
-            step = _newton_step(gradient, hessian)
+            step = _newton_step(now.gradient, now.hessian)
             step *= min(1.0, 3.0 / max(np.abs(step).max(), 1e-300))  # no further than 3 prior sd
             for _ in range(40):
                 new = self.derivatives(z + step)
-                if new[0] >= value:
+                if new.value >= now.value:
                     break
                 step /= 2
             else:
                 break
             z = z + step
-            rise = new[0] - value
-            value, gradient, hessian = new
+            rise = new.value - now.value
+            now = new
             if rise < (NEAR if z.size > FEW else 1e-7):
                 break
-        curvature, axes = np.linalg.eigh(-hessian)
+        curvature, axes = np.linalg.eigh(-now.hessian)
         curvature = np.maximum(curvature, 1.0)
-        return Mode(z, value, axes / np.sqrt(curvature), -float(np.log(curvature).sum()) / 2)
+        return Mode(z, now.value, axes / np.sqrt(curvature), -float(np.log(curvature).sum()) / 2)
 
     def simplified(self) -> LogisticPosterior:
-        """Nearly the same with fewer rows: for a first look at where the modes are."""
+        """Return nearly the same posterior with fewer rows, for a first search for the modes."""
         if self.n_params > FEW:
-            return self._replace(labels=self.labels.some(ROWS_EACH * self.n_params))
+            return self._replace(labels=self.labels.sample(ROWS_EACH * self.n_params))
         return self._replace(labels=self.labels.compress(FEW_ENDS, FEW_BINS))
 
     def starts(self) -> Float[np.ndarray, "starts params"]:
-        """Where modes may be: the peaks of f on a grid over the prior, the highest first.
+        """Return where modes may be: the peaks of f on a grid over the prior, the highest first.
 
-        Of many parameters just the prior's median: f is then as good as concave.
+        With many parameters it is the prior's median alone, since f is then nearly concave.
         """
         n_params = self.n_params
         if n_params > FEW:
@@ -260,22 +273,24 @@ class LogisticPosterior(NamedTuple):
         peaks = f >= around.max(axis=tuple(range(n_params, 2 * n_params)))
         return mesh[peaks][np.argsort(-f[peaks])]
 
-    def modes(self, starts: Sequence[np.ndarray]) -> list[Mode]:
-        """The maxima of f uphill from `starts`, each once, the one with most mass first."""
-        found: list[Mode] = []
+    def modes(self, starts: Sequence[Float[np.ndarray, " params"]]) -> list[Mode]:
+        """Find the maxima of f uphill from `starts`, each once, the one with most mass first."""
+        distinct: list[Mode] = []
         for start in starts:
             mode = self.climb(start)
             apart = (
                 (np.abs(mode.z - other.z) > 0.1 * np.sqrt(np.diag(other.covariance))).any()
-                for other in found
+                for other in distinct
             )
             if all(apart):
-                found.append(mode)
-        return sorted(found, key=lambda mode: -mode.log_mass)
+                distinct.append(mode)
+        return sorted(distinct, key=lambda mode: -mode.log_mass)
 
 
-def _newton_step(gradient: np.ndarray, hessian: np.ndarray) -> np.ndarray:
-    """Uphill: the Hessian's eigenvalues are made negative where they are not."""
+def _newton_step(
+    gradient: Float[np.ndarray, " params"], hessian: Float[np.ndarray, "params params"]
+) -> Float[np.ndarray, " params"]:
+    """Return a Newton step uphill; the Hessian's eigenvalues are made negative if they are not."""
     try:
         return cho_solve(cho_factor(-hessian), gradient)
     except np.linalg.LinAlgError:
@@ -284,6 +299,7 @@ def _newton_step(gradient: np.ndarray, hessian: np.ndarray) -> np.ndarray:
 
 
 def _binned(labels: Labels, column: int, n_ends: int, bins: int) -> Labels:
+    """Bin rows that differ in one column, except `n_ends` rows at either end."""
     order = np.argsort(labels.rows[:, column])
     rows, weights = labels.rows[order], labels.weights[order]
     if len(rows) <= 2 * n_ends + bins:
@@ -291,11 +307,11 @@ def _binned(labels: Labels, column: int, n_ends: int, bins: int) -> Labels:
     inside = slice(n_ends, len(rows) - n_ends)
     x, w = rows[inside, column], weights[inside]
     edges = np.linspace(x[0], x[-1], bins + 1)
-    place = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, bins - 1)
-    total = np.bincount(place, w, bins)
+    index = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, bins - 1)
+    total = np.bincount(index, w, bins)
     used = total > 0
-    mean = np.bincount(place, w * x, bins)[used] / total[used]
-    spread = np.bincount(place, w * (x - mean[np.cumsum(used)[place] - 1]) ** 2, bins)[used]
+    mean = np.bincount(index, w * x, bins)[used] / total[used]
+    spread = np.bincount(index, w * (x - mean[np.cumsum(used)[index] - 1]) ** 2, bins)[used]
     spread = np.sqrt(spread / total[used])
     pair = np.repeat(rows[:1], 2 * len(mean), axis=0)
     pair[:, column] = np.concatenate([mean - spread, mean + spread])
@@ -306,8 +322,10 @@ def _binned(labels: Labels, column: int, n_ends: int, bins: int) -> Labels:
     )
 
 
-def _product(rows: np.ndarray, beta: np.ndarray) -> np.ndarray:
-    """Rows @ beta.T; of few columns without the overhead, and the threads, of a matrix library."""
+def _product(
+    rows: Float[np.ndarray, "rows params"], beta: Float[np.ndarray, "points params"]
+) -> Float[np.ndarray, "rows points"]:
+    """Return rows @ beta.T; with few columns, without the overhead and threads of a library."""
     if rows.shape[1] > FEW:
         return rows @ beta.T
     x = np.multiply.outer(rows[:, 0], beta[:, 0])

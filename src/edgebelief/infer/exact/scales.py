@@ -1,21 +1,21 @@
-"""What the scales of groups of coefficients may be.
+"""Gibbs sampling of the scales of groups of coefficients.
 
 Coefficients w of a group share a scale tau,
 
     w_j ~ Normal(0, tau_g),    tau_g ~ HalfNormal(s),
 
-and the log-likelihood is taken to be quadratic in w, around the mode at the latest scales. Then
-everything can be drawn in turns (Gibbs): w given tau is normal; tau given w has a density in one
-dimension; and tau given w/tau, which moves where the labels say little, is a normal cut off at
-zero. Both ways round, chains do not get stuck near tau = 0 (interweaving, Yu and Meng 2011).
+and the log-likelihood is approximated by a quadratic in w. Then w given tau is normal, and tau
+given w has a density in one dimension. Besides, tau is drawn given w/tau, from a truncated normal;
+this step moves the scales where the labels say little. With both steps, chains do not get stuck
+near tau = 0 (interweaving, Yu and Meng 2011).
 
-The draws say where to look, not what is there: a normal is put around them (`ScaleLaw`), in the
-coordinates in which the prior is standard normal, and what is drawn from that gets weights.
+The draws only locate the posterior of the scales. `ScaleProposal` is a normal distribution around
+them, in the coordinates in which the prior is standard normal; what is drawn from it gets
+importance weights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -25,31 +25,38 @@ from scipy.special import ndtr, ndtri
 
 from ..priors import HalfNormal
 
-# Scales between these are told apart: a term of the least moves no probability, and the prior's
-# width times the most is beyond belief.
+# The range of the scales, the upper end in units of the prior's s, and the grid points within: a
+# term with a smaller scale changes no probability, and a larger one the prior rules out.
 LEAST, MOST, POINTS = 1e-4, 8.0, 160
-# Rounds between two expansions of the log-likelihood.
-EVERY = 10
-# How much more variance a law of the scales has than the draws; the share of their covariances
-# that is not believed.
+# The proposal's variances are those of the draws times WIDER; its correlations are theirs less the
+# share CAUTION, since the draws are few.
 WIDER, CAUTION = 1.15, 0.2
 
 
 class Grouped(NamedTuple):
-    """Which coefficients are in groups: the first `n_own` have a standard normal prior instead."""
+    """Which coefficients are in groups.
 
-    n_own: int
+    The first `n_ungrouped` are in none: they are in units in which their prior is standard normal.
+    """
+
+    n_ungrouped: int
     groups: Int[np.ndarray, " grouped"]
+    """The group of each of the other coefficients."""
     width: float
     """s."""
 
     @property
     def sizes(self) -> Int[np.ndarray, " groups"]:
+        """The number of coefficients in each group."""
         return np.bincount(self.groups)
 
     def precision(self, scales: Float[np.ndarray, " groups"]) -> Float[np.ndarray, " coefficients"]:
-        """Of each coefficient in its prior."""
-        return np.concatenate([np.ones(self.n_own), 1 / scales[self.groups] ** 2])
+        """Return the prior precision of each coefficient."""
+        return np.concatenate([np.ones(self.n_ungrouped), 1 / scales[self.groups] ** 2])
+
+    def clip(self, scales: Float[np.ndarray, " groups"]) -> Float[np.ndarray, " groups"]:
+        """Clip scales to the range in which they are drawn."""
+        return np.clip(scales, LEAST, MOST * self.width)
 
 
 class Quadratic(NamedTuple):
@@ -62,115 +69,114 @@ class Quadratic(NamedTuple):
     """H."""
 
     @property
-    def pull(self) -> Float[np.ndarray, " coefficients"]:
-        """The slope at w = 0."""
+    def slope_at_zero(self) -> Float[np.ndarray, " coefficients"]:
+        """The gradient at w = 0."""
         return self.slope + self.curvature @ self.centre
 
     def log_mass(self, precision: Float[np.ndarray, " coefficients"]) -> float:
-        """Log of the likelihood, the coefficients integrated out."""
-        at_zero = self.value - (self.slope + self.pull) @ self.centre / 2
+        """Return the log marginal likelihood, the coefficients integrated out."""
+        at_zero = self.value - (self.slope + self.slope_at_zero) @ self.centre / 2
         root = cholesky(self.curvature + np.diag(precision), lower=True, check_finite=False)
-        half = solve_triangular(root, self.pull, lower=True, check_finite=False)
+        half = solve_triangular(root, self.slope_at_zero, lower=True, check_finite=False)
         volume = np.log(precision).sum() / 2 - np.log(np.diag(root)).sum()
         return float(at_zero + half @ half / 2 + volume)
 
 
-def draw_scales(
+def gibbs_rounds(
     rng: np.random.Generator,
-    expand: Callable[[Float[np.ndarray, " groups"]], Quadratic],
+    quadratic: Quadratic,
     grouped: Grouped,
-    start: Float[np.ndarray, " groups"],
-    n_warm: int,
-    n_draws: int,
-) -> Float[np.ndarray, "draws groups"]:
-    """Scales, given the labels.
-
-    `expand` gives the quadratic around the mode at some scales; it is asked every few rounds.
-    """
-    own, groups, s = grouped
-    n_groups = len(start)
-    member = [np.flatnonzero(groups == g) + own for g in range(n_groups)]
-    tau = np.clip(start, LEAST, MOST * s)
-    scales = np.empty((n_draws, n_groups))
-    for t in range(-n_warm, n_draws):
-        if (t + n_warm) % EVERY == 0:
-            quadratic = expand(tau)
-            H, pull = quadratic.curvature, quadratic.pull
+    tau: Float[np.ndarray, " groups"],
+    n: int,
+) -> Float[np.ndarray, "rounds groups"]:
+    """Draw scales in `n` Gibbs rounds that start at `tau`, at a fixed quadratic log-likelihood."""
+    n_ungrouped, groups, s = grouped
+    n_groups = len(tau)
+    members = [np.flatnonzero(groups == g) + n_ungrouped for g in range(n_groups)]
+    H, slope_at_zero = quadratic.curvature, quadratic.slope_at_zero
+    scales = np.empty((n, n_groups))
+    for t in range(n):
         # Coefficients given the scales.
         root = cholesky(H + np.diag(grouped.precision(tau)), lower=True, check_finite=False)
-        w = cho_solve((root, True), pull, check_finite=False)
+        w = cho_solve((root, True), slope_at_zero, check_finite=False)
         w += solve_triangular(root, rng.standard_normal(w.size), lower=True, trans=1)
-        # Scales given them,
-        square = np.bincount(groups, w[own:] ** 2, n_groups)
-        tau = _given_squares(rng, square, grouped)
-        # and again given the coefficients in units of the scales, which they move with them.
-        force = pull - H @ w
+        # Scales given the coefficients.
+        squares = np.bincount(groups, w[n_ungrouped:] ** 2, n_groups)
+        tau = _scales_given_squares(rng, squares, grouped)
+        # Scales given w/tau: the coefficients of a group move with their scale.
+        slope = slope_at_zero - H @ w
         for g in rng.permutation(n_groups):
-            unit = w[member[g]] / tau[g]
-            along = H[:, member[g]] @ unit
-            steep = unit @ along[member[g]]
-            # log density of a new tau: force (tau' - tau) - steep (tau' - tau)^2/2 - tau'^2/(2 s^2)
-            narrow = steep + 1 / s**2
-            middle = (unit @ force[member[g]] + steep * tau[g]) / narrow
-            sd = 1 / np.sqrt(narrow)
-            low, high = (ndtr((end - middle) / sd) for end in (LEAST, MOST * s))
+            unit = w[members[g]] / tau[g]
+            along = H[:, members[g]] @ unit
+            steep = unit @ along[members[g]]
+            # log density of a new tau: slope (tau' - tau) - steep (tau' - tau)^2/2 - tau'^2/(2 s^2)
+            precision = steep + 1 / s**2
+            mean = (unit @ slope[members[g]] + steep * tau[g]) / precision
+            sd = 1 / np.sqrt(precision)
+            low, high = (ndtr((end - mean) / sd) for end in (LEAST, MOST * s))
             if high - low < 1e-12:
-                continue  # so far in a tail that it has no numbers: leave it
-            new = middle + sd * ndtri(low + (high - low) * rng.random())
+                continue  # so far in a tail that rounding leaves nothing to draw from
+            new = mean + sd * ndtri(low + (high - low) * rng.random())
             new = float(np.clip(new, LEAST, MOST * s))
-            force -= along * (new - tau[g])
-            w[member[g]] = unit * new
+            slope -= along * (new - tau[g])
+            w[members[g]] = unit * new
             tau[g] = new
-        if t >= 0:
-            scales[t] = tau
+        scales[t] = tau
     return scales
 
 
-def _given_squares(
+def _scales_given_squares(
     rng: np.random.Generator, squares: Float[np.ndarray, " groups"], grouped: Grouped
 ) -> Float[np.ndarray, " groups"]:
-    """Scales given the sums of squares S of the groups' n coefficients each, by a grid of log tau:
+    """Draw scales given the sum of squares S of each group's n coefficients, on a grid of log tau.
 
-    its density is tau^(1 - n) exp(-S/(2 tau^2) - tau^2/(2 s^2)).
+    The density is tau^(1 - n) exp(-S/(2 tau^2) - tau^2/(2 s^2)).
     """
     log_tau = np.linspace(np.log(LEAST), np.log(MOST * grouped.width), POINTS)
     tau2 = np.exp(2 * log_tau)
     f = (1 - grouped.sizes)[:, None] * log_tau - tau2 / (2 * grouped.width**2)
     f = f - squares[:, None] / (2 * tau2)
     share = np.cumsum(np.exp(f - f.max(1, keepdims=True)), 1)
-    place = (share < share[:, -1:] * rng.random((len(squares), 1))).sum(1)
+    index = (share < share[:, -1:] * rng.random((len(squares), 1))).sum(1)
     inside = (rng.random(len(squares)) - 0.5) * (log_tau[1] - log_tau[0])
-    return np.clip(np.exp(log_tau[place] + inside), LEAST, MOST * grouped.width)
+    return grouped.clip(np.exp(log_tau[index] + inside))
 
 
-class ScaleLaw(NamedTuple):
-    """Normal in the places of the scales in their prior."""
+class ScaleDraws(NamedTuple):
+    """Draws of the scales from a proposal."""
+
+    scales: Float[np.ndarray, "draws groups"]
+    log_weights: Float[np.ndarray, " draws"]
+    """Log of the prior density over the proposal's."""
+
+
+class ScaleProposal(NamedTuple):
+    """A proposal for the scales, normal in the coordinates in which their prior is."""
 
     prior: HalfNormal
     mean: Float[np.ndarray, " groups"]
     factor: Float[np.ndarray, "groups groups"]
+    """The Cholesky factor of the covariance."""
 
     @classmethod
-    def around(cls, scales: Float[np.ndarray, "draws groups"], prior: HalfNormal) -> ScaleLaw:
-        """Somewhat wider than the draws, and not quite as correlated: they are few."""
-        places = prior.to_z(scales)
-        covariance = np.atleast_2d(np.cov(places.T))
-        alone = np.diag(np.diag(covariance) + 1e-4)
+    def around(cls, scales: Float[np.ndarray, "draws groups"], prior: HalfNormal) -> ScaleProposal:
+        """Make a proposal that is somewhat wider than the draws, and not quite as correlated."""
+        z = prior.to_z(scales)
+        covariance = np.atleast_2d(np.cov(z.T))
+        variances = np.diag(np.diag(covariance) + 1e-4)
         return cls(
             prior,
-            places.mean(0),
-            np.linalg.cholesky(WIDER * ((1 - CAUTION) * covariance + CAUTION * alone)),
+            z.mean(0),
+            np.linalg.cholesky(WIDER * ((1 - CAUTION) * covariance + CAUTION * variances)),
         )
 
     @property
-    def typical(self) -> Float[np.ndarray, " groups"]:
-        """The scales in the middle."""
+    def median(self) -> Float[np.ndarray, " groups"]:
+        """The median of each scale."""
         return np.maximum(self.prior.from_z(self.mean), LEAST)
 
-    def draw(
-        self, unit: Float[np.ndarray, "draws groups"]
-    ) -> tuple[Float[np.ndarray, "draws groups"], Float[np.ndarray, " draws"]]:
-        """Scales from standard normal numbers, and the log of prior over density at them."""
-        places = self.mean + unit @ self.factor.T
-        gain = (unit**2 - places**2).sum(1) / 2 + np.log(np.diag(self.factor)).sum()
-        return np.maximum(self.prior.from_z(places), LEAST), gain
+    def draw(self, unit: Float[np.ndarray, "draws groups"]) -> ScaleDraws:
+        """Turn standard normal numbers into draws of the scales, with importance weights."""
+        z = self.mean + unit @ self.factor.T
+        log_weights = (unit**2 - z**2).sum(1) / 2 + np.log(np.diag(self.factor)).sum()
+        return ScaleDraws(np.maximum(self.prior.from_z(z), LEAST), log_weights)

@@ -1,11 +1,11 @@
-"""The posterior at chosen values of the one parameter in doubt: rows of labels, a regression."""
+"""The posterior at chosen values of the one network parameter that is not fixed: regressions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -22,86 +22,110 @@ from ..flatness import is_dead, is_flat
 from ..model import EdgeModel
 from ..priors import Marginal
 from .conditional import Conditional, Sketch
-from .laplace import ROUGH, Place, Places, Shrinkage
+from .laplace import ROUGH, NetworkValues, Shrinkage, ThetaMode, ThetaModes
 from .quadrature import integrate, sketch
 from .regression import FEW, Labels, LogisticPosterior
 from .theta import ThetaPoint
 from .weights import WeightPosterior, WeightPrior
 
-# Of many coefficients: a node so far below the best is not looked at with all labels.
+# With many coefficients, a point whose log evidence is this far below the best keeps its first
+# approximation, from a sample of the labels.
 FAR = 100.0
 
 
 def free_network_parameters(model: EdgeModel) -> list[str]:
-    """The network's parameters that are not fixed."""
+    """Return the names of the network's parameters that are not fixed."""
     return [name for name in model.network.params_type._fields if not model.prior[name].fixed]
 
 
 class Slices:
-    """The posterior at chosen values of theta, on all cores."""
+    """Compute the posterior at chosen values of theta, on all cores.
+
+    Theta stands for the network parameter that is not fixed. Use it as a context manager, which
+    holds the threads.
+
+    Parameters
+    ----------
+    model : EdgeModel
+    data : GraphDataset
+    weights : array, shape (n_graphs,)
+        How often each graph counts.
+    marginals : tuple of Marginal
+        The priors of the readout's first coefficients.
+    sds : array
+        The standard deviations of its others, whose priors are normal with mean zero.
+    """
 
     def __init__(
         self,
         model: EdgeModel,
         data: GraphDataset,
-        weights: np.ndarray,
+        weights: Float[np.ndarray, " graphs"],
         marginals: tuple[Marginal, ...],
         sds: Float[np.ndarray, " others"] = np.zeros(0),
-    ):
+    ) -> None:
         self.model, self.marginals, self.sds = model, marginals, sds
-        own = model.network.params_type._fields
-        self._moving = free_network_parameters(model)
-        self._still = {n: model.prior[n].median for n in own if n not in self._moving}
+        names = model.network.params_type._fields
+        self._free = free_network_parameters(model)
+        self._fixed = {n: model.prior[n].median for n in names if n not in self._free}
         self.weighted = model.likelihood.weighted
-        self.marginal = model.prior[self._moving[0] if self._moving else own[0]]
+        self.marginal = model.prior[self._free[0] if self._free else names[0]]
         with jax.enable_x64(True):
             stacks = [model.forward.batch(s, weights[s.places]) for s in data.stacks()]
             self._stacks = [(batch.without_labels().as_jax(), batch.labels) for batch in stacks]
         self.posteriors: dict[float, LogisticPosterior] = {}
-        self._best = -np.inf
+        self._best_log_mass = -np.inf
 
     def __enter__(self) -> Slices:
         self._pool = ThreadPoolExecutor(n_cores())
-        # A thread per node, and none within: they would wait for each other.
-        self._calm = threadpool_limits(1)
+        # One thread per point and none within its linear algebra: they would wait for each other.
+        self._thread_limits = threadpool_limits(1)
         return self
 
-    def __exit__(self, *_: Any) -> None:
-        self._calm.restore_original_limits()
+    def __exit__(self, *_: object) -> None:
+        self._thread_limits.restore_original_limits()
         self._pool.shutdown()
 
-    def nodes(self, z: Any, known: list[ThetaPoint], rough: bool) -> list[ThetaPoint]:
-        """New nodes at `z`, each started from the nearest known one; sketches if `rough`."""
+    def points(
+        self,
+        z: Sequence[float] | Float[np.ndarray, " points"],
+        known: list[ThetaPoint],
+        rough: bool,
+    ) -> list[ThetaPoint]:
+        """Compute new points at `z`, each started from the nearest known one.
+
+        Where `rough`, the readout's parameters are not integrated but sketched (Laplace).
+        """
         starts = [
-            min(known, key=lambda node: abs(node.z - at)).conditional.mode if known else None
-            for at in z
+            min(known, key=lambda point: abs(point.z - new_z)).conditional.mode_z if known else None
+            for new_z in z
         ]
-        return list(self._pool.map(self._node, z, starts, [rough] * len(z)))
+        return list(self._pool.map(self._point, z, starts, [rough] * len(z)))
 
-    def integrated(self, nodes: list[ThetaPoint], places: list[int]) -> list[ThetaPoint]:
-        """The same nodes, those at `places` no longer sketches."""
+    def integrated(self, points: list[ThetaPoint], indices: list[int]) -> list[ThetaPoint]:
+        """Return the points with the sketches at `indices` replaced by integrals."""
 
-        def again(k: int) -> ThetaPoint:
-            found = integrate(self.posteriors.pop(nodes[k].z), nodes[k].conditional.mode)
-            return replace(nodes[k], conditional=found)
+        def integrate_point(k: int) -> ThetaPoint:
+            posterior = self.posteriors.pop(points[k].z)
+            return replace(
+                points[k], conditional=integrate(posterior, points[k].conditional.mode_z)
+            )
 
-        better = dict(zip(places, self._pool.map(again, places), strict=True))
-        return [better.get(k, node) for k, node in enumerate(nodes)]
+        replaced = dict(zip(indices, self._pool.map(integrate_point, indices), strict=True))
+        return [replaced.get(k, point) for k, point in enumerate(points)]
 
-    def at(self, z: float) -> Slice:
-        """The labels as rows of the readout's columns, and what else there is to know."""
-        model, labels, dead, alike = self.model, [], True, True
+    def slice_at(self, z: float) -> Slice:
+        """Run the network at `z`, and collect what the regressions need."""
+        model, labels, dead, flat = self.model, [], True, True
         params, edges = self.network_at(z), []
         with jax.enable_x64(True):
             network = tuple(jnp.asarray(x, jnp.float64) for x in params)
             for batch, observed in self._stacks:
-                columns, a, for_weights = jax.tree.map(
-                    np.asarray, _columns(model.forward, network, batch)
-                )
-                dead &= bool(is_dead(a).all())
-                alike &= bool(is_flat(a).all())
+                design = jax.tree.map(np.asarray, _design(model.forward, network, batch))
+                dead &= bool(is_dead(design.a).all())
+                flat &= bool(is_flat(design.a).all())
                 weights = (observed.known * observed.counts[:, None]).reshape(-1)
-                columns = columns.reshape(-1, len(self.marginals) + len(self.sds))
+                columns = design.columns.reshape(-1, len(self.marginals) + len(self.sds))
                 if not np.isfinite(columns).all():
                     raise InputError(
                         f"the network's output is not finite at "
@@ -110,83 +134,107 @@ class Slices:
                 labels.append(Labels.collapse(columns, observed.a.reshape(-1), weights))
                 if self.weighted and observed.log_w is not None:
                     log_w = observed.log_w.reshape(-1)
-                    there = ~np.isnan(log_w) & (weights > 0)
-                    edges.append((for_weights.reshape(-1)[there], log_w[there], weights[there]))
-        return Slice(Labels.join(labels).compress(), dead, alike, self._weights(edges))
+                    has_weight = ~np.isnan(log_w) & (weights > 0)
+                    strength = design.strength.reshape(-1)
+                    edges.append(_Edges(*(x[has_weight] for x in (strength, log_w, weights))))
+        return Slice(Labels.join(labels).compress(), dead, flat, self._weights(edges))
 
-    def _weights(self, edges: Sequence[tuple[np.ndarray, ...]]) -> WeightPosterior | None:
+    def _weights(self, stacks: Sequence[_Edges]) -> WeightPosterior | None:
+        """Fit the weights of the edges of all stacks of graphs, where edges have weights."""
         if not self.weighted:
             return None
-        columns = (np.concatenate(column) for column in zip(*edges, strict=True))
+        columns = (np.concatenate(column) for column in zip(*stacks, strict=True))
         return WeightPosterior.of(WeightPrior.of(self.model), *columns)
 
-    def network_at(self, z: float) -> tuple[Any, ...]:
-        """The network's parameters: the one in doubt at `z`, the others where they are fixed."""
-        moving = {name: float(self.marginal.from_z(z)) for name in self._moving}
-        everything = {**self._still, **moving}
-        return tuple(everything[name] for name in self.model.network.params_type._fields)
+    def network_at(self, z: float) -> NetworkValues:
+        """Return the network's parameters: the free one at `z`, the others as they are fixed."""
+        free = {name: float(self.marginal.from_z(z)) for name in self._free}
+        values = {**self._fixed, **free}
+        return tuple(values[name] for name in self.model.network.params_type._fields)
 
-    def _node(self, z: float, start: np.ndarray | None, rough: bool) -> ThetaPoint:
-        at = self.at(z)
-        posterior = LogisticPosterior(at.labels, self.marginals, self.sds)
+    def _point(
+        self, z: float, start: Float[np.ndarray, " params"] | None, rough: bool
+    ) -> ThetaPoint:
+        at_z = self.slice_at(z)
+        posterior = LogisticPosterior(at_z.labels, self.marginals, self.sds)
         many = posterior.n_params > FEW
         if many or rough or start is None:
             self.posteriors[z] = posterior
         conditional: Conditional
         if many:
-            conditional = self._sketch(posterior, start, at.weights)
+            conditional = self._sketch_many(posterior, start, at_z.weights)
         elif rough or start is None:
             conditional = sketch(posterior, start)
         else:
             conditional = integrate(posterior, start)
-        return ThetaPoint(z, conditional, at.dead, at.alike, at.weights)
+        return ThetaPoint(z, conditional, at_z.dead, at_z.flat, at_z.weights)
 
-    def place(self, point: ThetaPoint, shrinkage: Shrinkage, log_share: float) -> Place:
-        """What is known at a point whose coefficients have a Laplace approximation."""
+    def theta_mode(self, point: ThetaPoint, shrinkage: Shrinkage, log_share: float) -> ThetaMode:
+        """Return the mode of the coefficients at a point where they have been sketched."""
         assert isinstance(point.conditional, Sketch)
         network, posterior = self.network_at(point.z), self.posteriors[point.z]
-        mode = point.conditional.at
-        return Place(network, log_share, posterior, shrinkage, mode, point.weights)
+        mode = point.conditional.mode
+        return ThetaMode(network, log_share, posterior, shrinkage, mode, point.weights)
 
-    def learn(self, shrinkage: Shrinkage, rng: np.random.Generator, z: float) -> Shrinkage:
-        """Learn scales at `z`, and use them from now on."""
-        posterior = LogisticPosterior(self.at(z).labels, self.marginals, self.sds)
+    def learn_scales(self, shrinkage: Shrinkage, rng: np.random.Generator, z: float) -> Shrinkage:
+        """Learn the scales at `z`; points computed from now on use them too."""
+        posterior = LogisticPosterior(self.slice_at(z).labels, self.marginals, self.sds)
         mode = posterior.climb(posterior.starts()[0])
-        place = Place(self.network_at(z), 0.0, posterior, shrinkage, mode)
-        found = replace(shrinkage, scales=Places([place]).law(rng, ROUGH).typical)
-        self.sds = found.sds
-        return found
+        theta_mode = ThetaMode(self.network_at(z), 0.0, posterior, shrinkage, mode)
+        proposal = ThetaModes([theta_mode]).scale_proposal(rng, ROUGH)
+        learned = replace(shrinkage, scales=proposal.median)
+        self.sds = learned.sds
+        return learned
 
-    def _sketch(
+    def _sketch_many(
         self,
         posterior: LogisticPosterior,
-        start: np.ndarray | None,
+        start: Float[np.ndarray, " params"] | None,
         weights: WeightPosterior | None,
     ) -> Sketch:
-        """Of many coefficients: from a sample of the labels where it cannot matter."""
-        simple, beside = posterior.simplified(), 0.0 if weights is None else weights.log_evidence
+        """Sketch many coefficients, from a sample of the labels where the point cannot matter."""
+        simple = posterior.simplified()
+        of_weights = 0.0 if weights is None else weights.log_evidence
         near = simple.climb(simple.starts()[0] if start is None else start)
-        if near.log_mass + beside < self._best - FAR:
+        if near.log_mass + of_weights < self._best_log_mass - FAR:
             return Sketch(simple, near)
         mode = posterior.climb(near.z)
-        self._best = max(self._best, mode.log_mass + beside)
+        self._best_log_mass = max(self._best_log_mass, mode.log_mass + of_weights)
         return Sketch(posterior, mode)
 
 
 class Slice(NamedTuple):
-    """What is known at one value of theta."""
+    """What the regressions need at one value of theta."""
 
     labels: Labels
     dead: bool
-    alike: bool
+    """Whether every output of the network is zero."""
+    flat: bool
+    """Whether all outputs are alike within each graph."""
     weights: WeightPosterior | None
+    """The posterior of the parameters of edge weights, where edges have weights."""
+
+
+class _Edges(NamedTuple):
+    """The edges of a stack of graphs whose weights are known."""
+
+    strength: Float[np.ndarray, " edges"]
+    log_w: Float[np.ndarray, " edges"]
+    counts: Float[np.ndarray, " edges"]
+
+
+class _Design(NamedTuple):
+    """What the regressions need of the network's output, for a stack of graphs."""
+
+    columns: Float[Array, "*graphs edges columns"]
+    a: Float[Array, "..."]
+    """The output itself, which may have channels."""
+    strength: Float[Array, "*graphs edges"] | None
+    """The regressor of log weights, where edges have weights."""
 
 
 @eqx.filter_jit
-def _columns(
-    forward: ForwardModel, network: tuple[Array, ...], batch: Batch
-) -> tuple[Array, Array, Array | None]:
-    """The design matrix, the network's weights, and what the likelihood needs of its output."""
+def _design(forward: ForwardModel, network: tuple[Array, ...], batch: Batch) -> _Design:
     output = forward.output(forward.network.params_type(*network), batch)
     reduced = forward.reduce(output, batch)
-    return forward.columns(reduced), output.a, reduced.likelihood
+    return _Design(forward.columns(reduced), output.a, reduced.likelihood)

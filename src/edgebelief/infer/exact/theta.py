@@ -1,12 +1,12 @@
-"""A posterior as a one-parameter family: known at nodes, interpolated between them.
+"""A posterior as a one-parameter family: computed at points along theta, interpolated between them.
 
-The network's parameter is looked at in the coordinate z in which its prior is standard normal. At
-each node the other parameters have been integrated out (`Conditional`); between nodes
+The network's parameter is expressed in the coordinate z in which its prior is standard normal. At
+each point the other parameters have been integrated out (`Conditional`); between points
 
     g(z) = log p(labels | z) + log phi(z)
 
 is a piecewise cubic. A Gaussian peak, and a plateau of the likelihood under the prior, are
-quadratics in g and cost a few nodes each; kinks cost more, where they are.
+quadratics in g and take a few points each; kinks take more points around them.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.interpolate import CubicHermiteSpline
 from scipy.stats import qmc
 
 from ..flatness import Flatness
 from ..priors import Marginal
-from .conditional import Cells, Conditional, Sketch
+from .conditional import Cells, Conditional, MeanSd, Sketch
 
-# Points per interval between nodes, at which the interpolant is added up.
+# The interpolant is integrated with this many parts per interval between points.
 FINE = 24
 # Quasi-random draws behind the quantiles: their error is a few thousandths of an sd.
 QUASI = 2**15
@@ -36,18 +36,20 @@ QUANTILES = (0.05, 0.5, 0.95)
 
 @dataclass(frozen=True)
 class ThetaPoint:
-    """One value of the network's parameter."""
+    """A quadrature point: one value of the network's parameter."""
 
     z: float
     conditional: Conditional
     dead: bool
-    alike: bool
+    """Whether every output of the network is zero."""
+    flat: bool
+    """Whether all outputs are alike within each graph."""
     weights: Any = None
-    """What is independent of the labels at this value: a `WeightPosterior`, or None."""
+    """The `WeightPosterior` at this value, where edges have weights."""
 
     @property
     def log_evidence(self) -> float:
-        """Of all that was observed."""
+        """Log p(labels and weights | z)."""
         of_weights = 0.0 if self.weights is None else self.weights.log_evidence
         return self.conditional.log_evidence + of_weights
 
@@ -57,55 +59,55 @@ class ThetaPoint:
 
 
 class Interpolant:
-    """g and the conditional moments between nodes, and what they add up to.
+    """g and the conditional moments between points, and their integrals.
 
     Parameters
     ----------
-    nodes : sequence of ThetaPoint
+    points : sequence of ThetaPoint
         In the order of z.
     marginal : Marginal
         The prior of the network's parameter.
     """
 
-    def __init__(self, nodes: Sequence[ThetaPoint], marginal: Marginal):
-        self.nodes, self.marginal = tuple(nodes), marginal
-        self.z = np.array([node.z for node in nodes])
-        self._g = _bessel(self.z, np.array([node.g for node in nodes]))
-        self._moments = _bessel(self.z, np.stack([n.conditional.moments for n in nodes]))
+    def __init__(self, points: Sequence[ThetaPoint], marginal: Marginal) -> None:
+        self.points, self.marginal = tuple(points), marginal
+        self.z = np.array([point.z for point in points])
+        self._g = _bessel(self.z, np.array([point.g for point in points]))
+        self._moments = _bessel(self.z, np.stack([p.conditional.moments for p in points]))
         # Midpoints of FINE equal parts of each interval.
         part = (np.arange(FINE) + 0.5) / FINE
         self.fine = (self.z[:-1, None] + np.diff(self.z)[:, None] * part).ravel()
         g = self.g(self.fine)
-        self.top = g.max()
-        self.mass = np.exp(g - self.top) * np.repeat(np.diff(self.z), FINE) / FINE
+        self.g_max = g.max()
+        self.mass = np.exp(g - self.g_max) * np.repeat(np.diff(self.z), FINE) / FINE
 
-    def g(self, z: np.ndarray) -> np.ndarray:
+    def g(self, z: Float[np.ndarray, " z"]) -> Float[np.ndarray, " z"]:
         return self._g(z)
 
     @property
     def log_evidence(self) -> float:
-        return float(self.top + np.log(self.mass.sum()))
+        return float(self.g_max + np.log(self.mass.sum()))
 
-    def integrands(self, z: np.ndarray) -> np.ndarray:
-        """theta, the others' means, theta^2, the others' second moments: (points, 2 * params)."""
+    def integrands(self, z: Float[np.ndarray, " z"]) -> Float[np.ndarray, "z integrands"]:
+        """Return theta, the others' means, theta^2, the others' second moments at each z."""
         theta = self.marginal.from_z(z)[:, None]
         means, squares = np.split(self._moments(z), 2, axis=1)
         return np.concatenate([theta, means, theta**2, squares], 1)
 
     @cached_property
-    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+    def mean_sd(self) -> MeanSd:
         """Mean and sd of each parameter, the network's first."""
         share = self.mass / self.mass.sum()
         mean, square = np.split(share @ self.integrands(self.fine), 2)
-        return mean, np.sqrt(np.maximum(square - mean**2, 1e-300))
+        return MeanSd(mean, np.sqrt(np.maximum(square - mean**2, 1e-300)))
 
     def shares(self) -> Float[np.ndarray, " intervals"]:
-        """Of the mass."""
+        """Return the share of the mass in each interval."""
         return self.mass.reshape(-1, FINE).sum(1) / self.mass.sum()
 
     def importance(self) -> Float[np.ndarray, " intervals"]:
-        """The largest share that each interval has in the mass or in a moment."""
-        mean, _ = self.moments
+        """Return the largest share that each interval has in the mass or in a moment."""
+        mean = self.mean_sd.mean
         values = self.integrands(self.fine)
         first, second = np.split(values, 2, axis=1)
         spread = np.abs(second - 2 * mean * first + mean**2)
@@ -113,36 +115,37 @@ class Interpolant:
         parts = np.nan_to_num(parts.reshape(-1, FINE, parts.shape[1]).sum(1), posinf=1e300)
         return (parts / np.maximum(parts.sum(0), 1e-300)).max(1)
 
-    def surprise(self, node: ThetaPoint) -> float:
-        """How far a new node is from what was expected there, as a share of its interval's part.
+    def error_at(self, point: ThetaPoint) -> float:
+        """Return how far a new point is from its interpolated value, relative to its interval.
 
-        Of g; and of the conditional means and second moments, relative to the posterior sd or to
-        the spread that the interval itself contributes, whichever is larger (as in `importance`).
+        The largest of the errors of g and of the conditional means and second moments; these are
+        relative to the posterior sd or to the spread that the interval itself contributes,
+        whichever is larger (as in `importance`).
         """
-        at = np.array([node.z])
-        off = abs(node.g - float(self.g(at)[0]))
-        if isinstance(node.conditional, Sketch):  # whose moments are not worth comparing
-            return off
-        centre, sd = (x[1:] for x in self.moments)
-        expected_mean, expected = _spread(self._moments(at)[0], centre)
-        mean, spread = _spread(node.conditional.moments, centre)
+        z = np.array([point.z])
+        error = abs(point.g - float(self.g(z)[0]))
+        if isinstance(point.conditional, Sketch):  # whose moments are not worth comparing
+            return error
+        centre, sd = (x[1:] for x in self.mean_sd)
+        expected_mean, expected = _spread(self._moments(z)[0], centre)
+        mean, spread = _spread(point.conditional.moments, centre)
         size = np.maximum(spread, sd**2)
         means = np.abs(mean - expected_mean) / np.sqrt(size)
         squares = np.abs(spread - expected) / size / 2
-        return float(max(off, means.max(), squares.max()))
+        return float(max(error, means.max(), squares.max()))
 
     def flatness(self) -> Flatness:
-        """The shares of the posterior in which the network is dead, and constant."""
+        """Return the shares of the posterior in which the network is dead, and constant."""
         weights = self.weights()
-        dead = float(weights @ [point.dead for point in self.nodes])
-        alike = float(weights @ [point.alike for point in self.nodes])
-        return Flatness(dead, alike - dead)
+        dead = float(weights @ [point.dead for point in self.points])
+        flat = float(weights @ [point.flat for point in self.points])
+        return Flatness(dead, flat - dead)
 
-    def weights(self) -> Float[np.ndarray, " nodes"]:
-        """A share for each node: a positive rule for smooth functions of theta.
+    def weights(self) -> Float[np.ndarray, " points"]:
+        """Return a weight for each point: a positive quadrature rule for smooth functions of theta.
 
-        The integral of each node's cardinal cubic; if those are negative anywhere that matters,
-        of its hat function.
+        It is the integral of the point's cardinal cubic; if those are negative anywhere that
+        matters, of its hat function.
         """
         share = self.mass / self.mass.sum()
         cubic = share @ _bessel(self.z, np.eye(len(self.z)))(self.fine)
@@ -153,11 +156,21 @@ class Interpolant:
         return share @ hats
 
 
+class Bracket(NamedTuple):
+    """Where values lie between two neighbouring points."""
+
+    left: Int[np.ndarray, " draws"]
+    """The index of the point to the left."""
+    fraction: Float[np.ndarray, " draws"]
+    """The distance from it, as a fraction of the distance to the next point."""
+
+
 @dataclass(frozen=True)
 class ThetaPosterior:
-    """The posterior between the nodes, as arrays: draws, quantiles, densities.
+    """The posterior along theta, as arrays: draws, quantiles, densities.
 
-    Where it matters: nodes and cells that no draw would ever hit are left out.
+    Points and cells that no draw would ever hit are left out. (The `nodes` of its fields, which
+    saved files have too, are the quadrature points.)
     """
 
     names: tuple[str, ...]
@@ -165,18 +178,18 @@ class ThetaPosterior:
     marginals: tuple[Marginal, ...]
     mean: Float[np.ndarray, " all_params"]
     sd: Float[np.ndarray, " all_params"]
-    ends: Float[np.ndarray, " parts+1"]
+    ends: Float[np.ndarray, " ends"]
     """Values of the network's coordinate z, in order."""
-    cumulative: Float[np.ndarray, " parts+1"]
-    """Its distribution function there."""
-    nodes: Float[np.ndarray, " nodes"]
-    """The nodes' z; they reach as far as `ends`."""
-    means: Float[np.ndarray, "nodes params"]
-    """Of the readout's coordinates, at each node."""
-    factors: Float[np.ndarray, "nodes params params"]
-    """The Cholesky factors of their covariances."""
+    cumulative: Float[np.ndarray, " ends"]
+    """The distribution function of z at `ends`."""
+    nodes: Float[np.ndarray, " points"]
+    """The z of the quadrature points; they reach at least as far as `ends`."""
+    means: Float[np.ndarray, "points params"]
+    """The conditional means of the readout's coordinates z at each point."""
+    factors: Float[np.ndarray, "points params params"]
+    """The Cholesky factors of their conditional covariances."""
     cells: tuple[Cells, ...]
-    """Their posterior at each node, standardised by mean and factor."""
+    """Their conditional posterior at each point, standardised by mean and factor."""
 
     n_uniforms: ClassVar[int] = 5
 
@@ -184,8 +197,8 @@ class ThetaPosterior:
     def of(
         cls, names: tuple[str, ...], marginals: tuple[Marginal, ...], interpolant: Interpolant
     ) -> ThetaPosterior:
-        """What an interpolant says."""
-        mean, sd = interpolant.moments
+        """Evaluate an interpolant, with draws from the conditional posteriors at its points."""
+        mean, sd = interpolant.mean_sd
         z = interpolant.z
         ends = np.concatenate(
             [np.linspace(a, b, FINE, endpoint=False) for a, b in pairwise(z)] + [z[-1:]]
@@ -195,7 +208,7 @@ class ThetaPosterior:
         cumulative = np.concatenate([[0], np.cumsum(interpolant.mass[first : last + 1])])
         low = max(np.searchsorted(z, ends[0], side="right") - 1, 0)
         high = min(np.searchsorted(z, ends[-1]), len(z) - 1)
-        used = [node.conditional for node in interpolant.nodes[low : high + 1]]
+        used = [point.conditional for point in interpolant.points[low : high + 1]]
         return cls(
             names=names,
             marginals=marginals,
@@ -209,16 +222,18 @@ class ThetaPosterior:
             cells=tuple(_standardised(conditional) for conditional in used),
         )
 
-    def draws(self, uniforms: Float[np.ndarray, "draws 5"]) -> dict[str, np.ndarray]:
-        """Uniform points of the unit cube to parameters.
+    def draws(
+        self, uniforms: Float[np.ndarray, "draws 5"]
+    ) -> dict[str, Float[np.ndarray, " draws"]]:
+        """Map uniform points of the unit cube to parameters.
 
-        theta by its inverse distribution function; one of the two nodes beside it by distance; a
-        standardised draw from that node's conditional posterior, given the mean and covariance
-        interpolated to theta.
+        theta is drawn by its inverse distribution function. One of the two points beside it is
+        chosen with a probability by distance, and the readout's parameters are a standardised draw
+        from the conditional posterior there, with the mean and covariance interpolated to theta.
         """
-        z = self.place(uniforms[:, 0])
-        left, share = self.beside(z)
-        chosen = left + (uniforms[:, 1] < share)
+        z = self.quantile(uniforms[:, 0])
+        left, fraction = self.bracket(z)
+        chosen = left + (uniforms[:, 1] < fraction)
         y = np.empty((len(z), len(self.names) - 1))
         for k in np.unique(chosen):
             y[chosen == k] = self.cells[k].at(uniforms[chosen == k, 2:])
@@ -227,16 +242,17 @@ class ThetaPosterior:
         values += [m.from_z(others[:, k]) for k, m in enumerate(self.marginals[1:])]
         return dict(zip(self.names, values, strict=True))
 
-    def place(self, uniform: Float[np.ndarray, " draws"]) -> Float[np.ndarray, " draws"]:
-        """The network's coordinate z, by its inverse distribution function."""
+    def quantile(self, uniform: Float[np.ndarray, " draws"]) -> Float[np.ndarray, " draws"]:
+        """Return the network's coordinate z, by its inverse distribution function."""
         return np.interp(uniform, self.cumulative, self.ends)
 
-    def beside(self, z: Float[np.ndarray, " draws"]) -> tuple[np.ndarray, np.ndarray]:
-        """The place of the node to the left of each z, and how far it is on the way to the next."""
+    def bracket(self, z: Float[np.ndarray, " draws"]) -> Bracket:
+        """Find the two points that each z lies between."""
         left = np.clip(np.searchsorted(self.nodes, z, side="right") - 1, 0, len(self.nodes) - 2)
-        return left, (z - self.nodes[left]) / (self.nodes[left + 1] - self.nodes[left])
+        return Bracket(left, (z - self.nodes[left]) / (self.nodes[left + 1] - self.nodes[left]))
 
-    def _factor(self, z: np.ndarray) -> Float[np.ndarray, "draws params params"]:
+    def _factor(self, z: Float[np.ndarray, " draws"]) -> Float[np.ndarray, "draws params params"]:
+        """Interpolate the Cholesky factors."""
         size = self.factors.shape[-1]
         factor = np.empty((len(z), size, size))
         for i in range(size):
@@ -245,11 +261,12 @@ class ThetaPosterior:
         return factor
 
     @cached_property
-    def _quasi(self) -> dict[str, np.ndarray]:
+    def _quasi(self) -> dict[str, Float[np.ndarray, " draws"]]:
+        """Quasi-random draws."""
         return self.draws(qmc.Sobol(self.n_uniforms, seed=0).random(QUASI))
 
     def summary(self) -> pd.DataFrame:
-        """A row per parameter: mean and sd by the rule; quantiles by quasi-random draws."""
+        """Return a row per parameter: mean, sd by quadrature; quantiles by quasi-random draws."""
         rows = {
             name: [self.mean[k], self.sd[k], *np.quantile(self._quasi[name], QUANTILES)]
             for k, name in enumerate(self.names)
@@ -257,15 +274,17 @@ class ThetaPosterior:
         columns = ["mean", "sd", *(f"q{100 * q:.0f}" for q in QUANTILES)]
         return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
 
-    def density(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Points, and the marginal density there."""
+    def density(self, name: str) -> tuple[Float[np.ndarray, " parts"], Float[np.ndarray, " parts"]]:
+        """Return points, and the marginal density of a parameter at them."""
         return density_of(self._quasi[name])
 
 
-def density_of(values: Float[np.ndarray, " draws"]) -> tuple[np.ndarray, np.ndarray]:
-    """Points, and the density of draws there: the slope of the distribution function.
+def density_of(
+    values: Float[np.ndarray, " draws"],
+) -> tuple[Float[np.ndarray, " parts"], Float[np.ndarray, " parts"]]:
+    """Return points, and the density of draws at them: the slope of the distribution function.
 
-    Taken over 200 parts of the range that holds all but a few thousandths of the mass.
+    It is taken over 200 parts of the range that holds all but a few thousandths of the mass.
     """
     values = np.sort(values)
     low, high = np.quantile(values, [0.001, 0.999])
@@ -274,11 +293,12 @@ def density_of(values: Float[np.ndarray, " draws"]) -> tuple[np.ndarray, np.ndar
     middle, height = (ends[1:] + ends[:-1]) / 2, np.diff(share) / np.diff(ends)
     width = 9  # neighbours are averaged: a part holds some hundred draws
     kernel = np.hanning(2 * width + 1)[1:-1]
-    ones = np.convolve(np.ones_like(height), kernel, "same")
-    return middle, np.convolve(height, kernel, "same") / ones
+    total = np.convolve(np.ones_like(height), kernel, "same")
+    return middle, np.convolve(height, kernel, "same") / total
 
 
 def _standardised(conditional: Conditional) -> Cells:
+    """Return the cells in coordinates with mean zero and the identity as covariance."""
     cells = conditional.cells()
     mass = np.diff(cells.cumulative, prepend=0.0)
     kept = mass > 1e-10
@@ -291,15 +311,20 @@ def _standardised(conditional: Conditional) -> Cells:
     )
 
 
-def _spread(moments: np.ndarray, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """From first and second moments to the first, and the second around `centre`."""
+def _spread(
+    moments: Float[np.ndarray, " moments"], centre: Float[np.ndarray, " params"]
+) -> tuple[Float[np.ndarray, " params"], Float[np.ndarray, " params"]]:
+    """Return the first moments, and the second moments around `centre`."""
     mean, square = np.split(moments, 2)
     return mean, np.abs(square - 2 * centre * mean + centre**2)
 
 
-def _bessel(z: np.ndarray, y: np.ndarray) -> CubicHermiteSpline:
-    """A cubic through the nodes with the slope of the parabola through each three: local, and
-    exact for quadratics however the nodes lie.
+def _bessel(
+    z: Float[np.ndarray, " points"], y: Float[np.ndarray, "points ..."]
+) -> CubicHermiteSpline:
+    """Return a cubic through the points, with the slopes of the parabolas through each three.
+
+    It is local, and exact for quadratics whatever the distances between points.
     """
     if len(z) == 2:
         slope = (y[1] - y[0]) / (z[1] - z[0])

@@ -5,18 +5,17 @@ normal (`Marginal.from_z`). There
 
     log p(z | labels) = sum_t w_t log p(labels_t | values(z)) - |z|^2 / 2 + const,
 
-every number may be tried, and a unit is a standard deviation of belief.
+every real number is allowed, and the unit is a standard deviation of the prior.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from numpy.typing import ArrayLike
 
 from ...data.dataset import GraphDataset
 from ...networks import Output
@@ -48,7 +47,9 @@ class LogDensity(eqx.Module):
     batches: tuple[Batch, ...]
 
     @classmethod
-    def of(cls, model: EdgeModel, data: GraphDataset, weights: Any = None) -> LogDensity:
+    def of(
+        cls, model: EdgeModel, data: GraphDataset, weights: ArrayLike | None = None
+    ) -> LogDensity:
         """Make the density of a model from the graphs with labels and a weight above zero."""
         counts = check_weights(weights, len(data))
         used = np.array([record.known.any() for record in data]) & (counts > 0)
@@ -57,22 +58,22 @@ class LogDensity(eqx.Module):
         return cls(model, tuple(forward.batch(s, counts[s.places]) for s in kept.stacks()))
 
     def __call__(self, z: Float[Array, " parameters"]) -> Float[Array, ""]:
-        """Log p(z, labels): the standard normal prior is normalised, so this is too."""
+        """Return log p(z, labels), with the constant of the standard normal prior."""
         prior = -(z @ z) / 2 - z.size * np.log(2 * np.pi) / 2
         return prior + self.log_likelihood(z)
 
     @property
     def n_network(self) -> int:
-        """How many of the numbers are the network's."""
+        """How many of the coordinates z are of the network's parameters."""
         return sum(self.model.free_sizes[name] for name in self.model.network.params_type._fields)
 
     @property
     def n_readout(self) -> int:
-        """How many are the readout's and the likelihood's."""
+        """How many are of the readout's and the likelihood's parameters."""
         return self.model.n_free - self.n_network
 
     def log_likelihood(self, z: Float[Array, " parameters"]) -> Float[Array, ""]:
-        """Log p(labels | values(z)), over all graphs."""
+        """Return log p(labels | values(z)), over all graphs."""
         if not self.model.network.forward_mode or self.n_network == 0:
             return self._log_likelihood(self.split(z))
 
@@ -89,17 +90,17 @@ class LogDensity(eqx.Module):
         return value(z)
 
     def split(self, z: Float[Array, " parameters"]) -> Parameters:
-        """The parameters of each part of the model."""
+        """Return the parameters of each part of the model."""
         return self.model.forward.split(self.model.from_z(z))
 
-    def given_output(self, params: Parameters, output: Output, batch: Batch) -> Array:
-        """The log-likelihood of a batch's labels, from the network's output."""
+    def given_output(self, params: Parameters, output: Output, batch: Batch) -> Float[Array, ""]:
+        """Return the log-likelihood of a batch's labels, from the network's output."""
         forward = self.model.forward
         reduced = forward.reduce(output, batch)
         logits = forward.logits(params, reduced)
         return batch.labels.counts @ forward.log_likelihood(logits, params, reduced, batch)
 
-    def _log_likelihood(self, params: Parameters) -> Array:
+    def _log_likelihood(self, params: Parameters) -> Float[Array, ""]:
         forward = self.model.forward
         return jnp.stack(
             [
@@ -108,7 +109,8 @@ class LogDensity(eqx.Module):
             ]
         ).sum()
 
-    def _with_gradient(self, params: Parameters) -> tuple[Array, Parameters]:
+    def _with_gradient(self, params: Parameters) -> tuple[Float[Array, ""], Parameters]:
+        """Return the log-likelihood and its gradient, by forward mode through the network."""
         total, gradient = jnp.zeros(()), jax.tree.map(jnp.zeros_like, params)
         for batch in (batch.as_jax() for batch in self.batches):
             output, tangents = self.model.network.with_tangents(
@@ -117,20 +119,22 @@ class LogDensity(eqx.Module):
             value, (by_params, by_output) = jax.value_and_grad(self.given_output, (0, 1))(
                 params, output, batch
             )
-            along = [_pulled(by_output, tangent) for tangent in tangents]
-            by_params = by_params._replace(network=type(params.network)(*along))
+            by_network = [_chained(by_output, tangent) for tangent in tangents]
+            by_params = by_params._replace(network=type(params.network)(*by_network))
             total, gradient = total + value, jax.tree.map(jnp.add, gradient, by_params)
         return total, gradient
 
 
-def _pulled(by_state: Output, tangent: Output) -> Array:
-    """The derivative along one parameter, or along each of a vector of them."""
-    if tangent.a.ndim > by_state.a.ndim:
-        return jax.vmap(lambda one: _pulled(by_state, one))(tangent)
-    parts = [jnp.vdot(by, along) for by, along in zip(by_state, tangent, strict=True)]
+def _chained(by_output: Output, tangent: Output) -> Float[Array, "..."]:
+    """Return the derivative by one parameter, or by each entry of a vector (the chain rule)."""
+    if tangent.a.ndim > by_output.a.ndim:
+        return jax.vmap(lambda entry: _chained(by_output, entry))(tangent)
+    parts = [jnp.vdot(by, along) for by, along in zip(by_output, tangent, strict=True)]
     return jnp.stack(parts).sum()
 
 
-def values_of(model: EdgeModel, z: Float[np.ndarray, "draws parameters"]) -> dict[str, np.ndarray]:
-    """Draws of z as parameters by name, in float64."""
+def values_of(
+    model: EdgeModel, z: Float[np.ndarray, "draws parameters"]
+) -> dict[str, Float[np.ndarray, "draws ..."]]:
+    """Convert draws of z to parameters by name, in float64."""
     return {name: np.array(value) for name, value in model.from_z(np.asarray(z, float)).items()}

@@ -1,11 +1,11 @@
-"""Where a posterior density is largest, and the normal distribution around that."""
+"""Maxima of a posterior density, and the normal approximation around the highest."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.optimize import minimize as bfgs
 from jaxtyping import Array, Float
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.stats import qmc
 
@@ -27,38 +28,42 @@ from .density import LogDensity, values_of
 
 Measure = Literal["constrained", "unconstrained", "standard", "likelihood"]
 Start = Literal["map", "prior"]
-Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
+Vector = Float[np.ndarray, " parameters"]
+Matrix = Float[np.ndarray, "parameters parameters"]
+# From z to the value and its gradient.
+Objective = Callable[[Vector], tuple[float, Vector]]
+NumPyOrJax = TypeVar("NumPyOrJax", np.ndarray, Array)
 
-# Starts are looked for along theta's prior out to eight of its standard deviations: distances may
-# be off by a factor 1e6 (seven), and beyond the first few the network is often flat, so that no
-# gradient would lead there. Half a standard deviation is a factor e under the paper's priors.
+# Starts are searched for along theta's prior, out to eight of its standard deviations. Distances
+# may be off by a factor 1e6 (seven of them), and beyond the first few the network is often flat, so
+# that no gradient would lead there. Half a standard deviation is a factor e for the paper's priors.
 REACH = np.arange(-8, 8.01, 0.5)
-# Besides, quasi-random draws of the prior (a power of two), for what does not lie on that line.
+# Quasi-random draws of the prior (a power of two) are added, for modes that are not near that line.
 PRIOR_DRAWS = 16
-# Channels that begin alike stay alike, so each entry of theta begins at a place of its own: so many
-# standard deviations of the prior apart (a factor of 1.6 under the paper's), by chance.
+# Channels that start alike stay alike, so each entry of theta starts at a random distance from the
+# others: this many standard deviations of the prior (a factor of 1.6 under the paper's).
 APART = 0.25
-# Starts are compared on the few graphs with the most labels, each with its best readout (found in
-# some steps): enough to tell a live network from a flat one.
+# Starts are compared on this many graphs, those with the most labels, each start with its best
+# readout after this many steps: enough to tell a live network from a flat one.
 SCREEN_GRAPHS, SCREEN_STEPS = 4, 25
-# Beyond forty standard deviations of the prior (exp(80) for theta) a maximum has run away.
+# A maximum beyond forty standard deviations of the prior (exp(80) for theta) has run away.
 FARTHEST = 40.0
-# Where no curvature is known: the spread of a posterior, in standard deviations of the prior.
+# The posterior's spread where no curvature is known, in standard deviations of the prior.
 TYPICAL_SD = 0.05
-# Of a climb; of a network with many parameters, whose surface has a kink every few steps.
+# Most rounds of a climb; more for a network with channels, whose density has many kinks.
 ROUNDS, MANY_ROUNDS = 200, 1200
-# Steps that a climb remembers: of a dozen parameters and many kinks, more than usual help.
+# Steps that L-BFGS remembers: with a dozen parameters and many kinks, more than usual help.
 MEMORY = 40
 # Maximum likelihood: a curvature below this says that the parameter could move by thirty standard
 # deviations of the prior at no loss.
 NO_CURVATURE = 1e-3
-# That of a normal twice as wide as the prior.
+# The curvature of a normal twice as wide as the prior.
 LEAST_CURVATURE = 0.25
-# A draw of a normal posterior is half a unit of log density a parameter below the mode on average;
-# one that is so many below is not in the posterior at all.
+# On average, a draw from a normal posterior is half a unit of log density per parameter below the
+# mode; one that is this many below per parameter is not in the posterior at all.
 FALLEN = 20.0
-# A step that would still be taken, in standard deviations of the posterior, that is no longer small
-# beside the posterior itself.
+# A climb has converged if the Newton step that remains is shorter, in standard deviations of the
+# posterior.
 STEP_LEFT = 0.1
 
 
@@ -66,16 +71,16 @@ class Laplace(NamedTuple):
     """A normal approximation of the posterior, in the coordinates z."""
 
     names: tuple[str, ...]
-    mode: Float[np.ndarray, " parameters"]
-    covariance: Float[np.ndarray, "parameters parameters"]
+    mode: Vector
+    covariance: Matrix
 
 
-def laplace(model: EdgeModel, data: GraphDataset, weights: Any = None) -> Laplace:
-    """The mode of the posterior density of z, and the inverse of its mean curvature around it.
+def laplace(model: EdgeModel, data: GraphDataset, weights: ArrayLike | None = None) -> Laplace:
+    """Find the mode of the posterior density of z, and the inverse of the mean curvature around it.
 
-    The density is made of many pieces (an output that becomes zero is a kink), and the piece which
-    holds the mode says little of the whole: on the paper's data its curvature makes theta's
-    standard deviation 0.0029 where it is 0.0045. So the curvature is averaged over the normal
+    The density is piecewise smooth (an output that becomes zero is a kink), and the piece that
+    contains the mode says little about the whole: on the paper's data its curvature gives theta a
+    standard deviation of 0.0029 instead of 0.0045. So the curvature is averaged over the normal
     distribution that it implies (which gives 0.0045).
 
     Examples
@@ -91,13 +96,15 @@ def laplace(model: EdgeModel, data: GraphDataset, weights: Any = None) -> Laplac
     density = LogDensity.of(model, data, weights)
     peak = highest_peak(0, density, "standard", starts=4)
     with jax.enable_x64(True):
-        curvature = _mean_curvature(_objective(density, "standard"), peak.z, peak.curvature)
-    covariance = np.linalg.inv(_within_reach(curvature))
+        curvature = _mean_curvature(_objective(density, "standard"), peak.z, peak.curvature.matrix)
+    covariance = np.linalg.inv(_bounded(curvature))
     return Laplace(model.parameters, peak.z, covariance)
 
 
-def most_plausible(model: EdgeModel, data: GraphDataset, weights: Any = None) -> dict[str, float]:
-    """The parameters at the mode of the posterior density of z."""
+def most_plausible(
+    model: EdgeModel, data: GraphDataset, weights: ArrayLike | None = None
+) -> dict[str, float]:
+    """Return the parameters at the mode of the posterior density of z."""
     peak = highest_peak(0, LogDensity.of(model, data, weights), "standard", starts=2)
     return {name: float(value[0]) for name, value in values_of(model, peak.z[None]).items()}
 
@@ -105,61 +112,76 @@ def most_plausible(model: EdgeModel, data: GraphDataset, weights: Any = None) ->
 class Frame(NamedTuple):
     """Coordinates w in which a posterior is about standard normal: z = center + scale w."""
 
-    center: Float[np.ndarray, " parameters"]
-    scale: Float[np.ndarray, "parameters parameters"]
+    center: Vector
+    scale: Matrix
 
     @classmethod
-    def started_from(cls, init: Start, model: EdgeModel, data: GraphDataset, weights: Any) -> Frame:
-        """Around the mode, by `laplace`; or the coordinates z themselves, by the prior."""
+    def started_from(
+        cls, init: Start, model: EdgeModel, data: GraphDataset, weights: ArrayLike | None
+    ) -> Frame:
+        """Make coordinates around the mode, by `laplace`; or take z itself, for the prior."""
         match init:
             case "map":
-                _, mode, covariance = laplace(model, data, weights)
-                return cls(mode, np.linalg.cholesky(covariance))
+                normal = laplace(model, data, weights)
+                return cls(normal.mode, np.linalg.cholesky(normal.covariance))
             case "prior":
                 n = model.n_free
                 return cls(np.zeros(n), np.eye(n))
         raise SettingError(f"must be map or prior; got {init!r}.", argument="init")
 
-    def z(self, w: Any) -> Any:
-        """From w, (..., parameters)."""
-        return self.center + w @ self.scale.T
+    def z(self, w: NumPyOrJax) -> NumPyOrJax:
+        """Convert w, (..., parameters), to z."""
+        return w @ self.scale.T + self.center
 
     def brought_back(
-        self, w: Float[np.ndarray, "places parameters"], density: LogDensity
-    ) -> Float[np.ndarray, "places parameters"]:
-        """Places by the normal that are not in the posterior, halfway to the mode until they are.
+        self, w: Float[np.ndarray, "chains parameters"], density: LogDensity
+    ) -> Float[np.ndarray, "chains parameters"]:
+        """Move starts that are not in the posterior towards the mode, by halves, until they are.
 
-        Labels may bound a parameter on one side alone, where a normal falls off the other.
+        Labels may bound a parameter on one side only, where the normal extends to both.
         """
         with jax.enable_x64(True):
             objective = _objective(density, "standard")
             lowest = objective(self.center)[0] - FALLEN * self.center.size
 
-            def back(place: np.ndarray) -> np.ndarray:
+            def back(start: Vector) -> Vector:
                 for _ in range(20):
-                    if objective(self.z(place))[0] >= lowest:
+                    if objective(self.z(start))[0] >= lowest:
                         break
-                    place = place / 2
-                return place
+                    start = start / 2
+                return start
 
-            return np.stack([back(place) for place in np.asarray(w, float)])
+            return np.stack([back(start) for start in np.asarray(w, float)])
+
+
+class Curvature(NamedTuple):
+    """Minus the second derivative of a density."""
+
+    matrix: Matrix
+    """The derivative, with no eigenvalue below `NO_CURVATURE`."""
+    flattest: Vector
+    """The direction of least curvature."""
+    least: float
+    """The curvature in that direction."""
+
+    @classmethod
+    def of(cls, second: Matrix) -> Curvature:
+        """Bound the eigenvalues of a matrix from below, and make it symmetric."""
+        eigenvalues, vectors = np.linalg.eigh((second + second.T) / 2)
+        positive = (vectors * np.maximum(eigenvalues, NO_CURVATURE)) @ vectors.T
+        return cls(positive, vectors[:, 0], float(eigenvalues[0]))
 
 
 class Peak(NamedTuple):
-    """A maximum that was found."""
+    """A maximum of a density."""
 
-    z: Float[np.ndarray, " parameters"]
+    z: Vector
     value: float
-    curvature: Float[np.ndarray, "parameters parameters"]
-    """Minus the second derivative, no eigenvalue below `NO_CURVATURE`."""
-    flattest: Float[np.ndarray, " parameters"]
-    """The direction of least curvature."""
-    least: float
-    """The curvature there."""
+    curvature: Curvature
     step_left: float
     """The length of the Newton step that remains, in standard deviations of the posterior."""
     agreeing: int = 1
-    """How many starts ended here."""
+    """How many starts ended at this maximum."""
 
 
 def highest_peak(
@@ -178,10 +200,10 @@ def highest_peak(
     starts : int
         How many starts, the prior's median among them, are followed to the end.
     rounds : int, optional
-        Most rounds of a climb; else as many as such networks need.
+        Most rounds of a climb; by default as many as such networks need.
     """
-    climbed, values = climb_from_many(key, density, measure, starts, rounds)
-    best = climbed[int(values.argmax())]
+    climbs = climb_from_many(key, density, measure, starts, rounds)
+    best = climbs.ends[int(climbs.values.argmax())]
     with jax.enable_x64(True):
         objective = _objective(density, measure)
         if density.model.network.forward_mode:
@@ -189,11 +211,11 @@ def highest_peak(
         else:
             peak = _climb_again(objective, best, rounds or MANY_ROUNDS)
     # Two log densities within 0.01 of each other are the same to any use of them.
-    return peak._replace(agreeing=int((values > peak.value - 0.01).sum()))
+    return peak._replace(agreeing=int((climbs.values > peak.value - 0.01).sum()))
 
 
 def not_converged(peak: Peak) -> tuple[Finding, ...]:
-    """The finding that a climb ended before its maximum, if it did."""
+    """Return the finding that a climb ended before its maximum, if it did."""
     if peak.step_left < STEP_LEFT:
         return ()
     finding = Finding(
@@ -205,72 +227,85 @@ def not_converged(peak: Peak) -> tuple[Finding, ...]:
     return (finding,)
 
 
+class Climbs(NamedTuple):
+    """Where climbs ended, and the values there."""
+
+    ends: list[Vector]
+    values: Float[np.ndarray, " starts"]
+
+
 def climb_from_many(
     key: Key | int, density: LogDensity, measure: Measure, starts: int, rounds: int | None = None
-) -> tuple[list[np.ndarray], Float[np.ndarray, " starts"]]:
-    """Where a climb ends from each of several starts, and the value there; on all cores."""
+) -> Climbs:
+    """Climb from each of several starts, on all cores."""
     most = rounds or (ROUNDS if density.model.network.forward_mode else MANY_ROUNDS)
     with jax.enable_x64(True):
         chosen = _starts(key, density, starts)
 
-    def climbed(z: np.ndarray) -> tuple[np.ndarray, float]:
-        with jax.enable_x64(True):  # which other threads do not know
+    def climbed(z: Vector) -> tuple[Vector, float]:
+        with jax.enable_x64(True):  # a setting of each thread
             objective = _objective(density, measure)
             end = _climb(objective, z, rounds=most)
             return end, objective(end)[0]
 
     with ThreadPoolExecutor(n_cores()) as pool:
         ends, values = zip(*pool.map(climbed, chosen), strict=True)
-    return list(ends), np.array(values)
+    return Climbs(list(ends), np.array(values))
 
 
-def _starts(key: Key | int, density: LogDensity, n: int) -> list[np.ndarray]:
-    """Where climbs begin."""
+def _starts(key: Key | int, density: LogDensity, n: int) -> list[Vector]:
+    """Choose where climbs start."""
     channels = density.model.network.n_channels
     if channels is None or density.n_network < 2:
         return _distinct_starts(key, density, n)
-    # Where all channels are alike, and then apart from each other.
-    candidates, values = _alike(density)
-    middle = candidates[int(np.nan_to_num(values, nan=-np.inf).argmax())][: density.n_network]
-    places = middle + APART * generator(key).standard_normal((n, density.n_network))
-    found, _ = _screen(_few(density), jnp.asarray(places))
-    return list(np.asarray(found))
+    # The best value that all channels may share, and from there random steps for each.
+    alike = _screen(_few(density), jnp.asarray(_prior_line(density.n_network)))
+    best = int(np.nan_to_num(np.asarray(alike.values), nan=-np.inf).argmax())
+    middle = np.asarray(alike.z)[best][: density.n_network]
+    networks = middle + APART * generator(key).standard_normal((n, density.n_network))
+    return list(np.asarray(_screen(_few(density), jnp.asarray(networks)).z))
 
 
-def _alike(density: LogDensity) -> tuple[np.ndarray, np.ndarray]:
-    """Candidates along the prior with all parameters of the network in the same place of it."""
-    line = np.repeat(REACH[:, None], density.n_network, axis=1)
-    candidates, values = _screen(_few(density), jnp.asarray(line))
-    return np.asarray(candidates), np.asarray(values)
+def _prior_line(n: int) -> Float[np.ndarray, "candidates n"]:
+    """Return candidates along the prior at which all `n` coordinates are equal."""
+    return np.repeat(REACH[:, None], n, axis=1)
 
 
-def _distinct_starts(key: Key | int, density: LogDensity, n: int) -> list[np.ndarray]:
-    """The prior's median, then the best of many candidates, no two of them close."""
-    of_network = density.n_network
-    if of_network == 0:
+def _distinct_starts(key: Key | int, density: LogDensity, n: int) -> list[Vector]:
+    """Return the prior's median, then the best of many candidates, no two of them close."""
+    n_network = density.n_network
+    if n_network == 0:
         return [np.zeros(density.n_readout)]
-    line = np.repeat(REACH[:, None], of_network, axis=1)
-    law = qmc.MultivariateNormalQMC(np.zeros(of_network), rng=generator(key))
-    networks = np.concatenate([np.zeros((1, of_network)), line, law.random(PRIOR_DRAWS)])
+    sampler = qmc.MultivariateNormalQMC(np.zeros(n_network), rng=generator(key))
+    networks = np.concatenate(
+        [np.zeros((1, n_network)), _prior_line(n_network), sampler.random(PRIOR_DRAWS)]
+    )
     candidates, values = map(np.asarray, _screen(_few(density), jnp.asarray(networks)))
     chosen = [candidates[0]]
     for k in np.argsort(-np.nan_to_num(values, nan=-np.inf), kind="stable"):
-        apart = [abs(candidates[k] - z)[:of_network].max() >= 1 for z in chosen]
+        apart = [abs(candidates[k] - z)[:n_network].max() >= 1 for z in chosen]
         if all(apart) and np.isfinite(candidates[k]).all():
             chosen.append(candidates[k])
     return chosen[:n]
 
 
-@eqx.filter_jit
-def _screen(few: LogDensity, networks: Float[Array, "candidates k"]) -> tuple[Array, Array]:
-    """For each place of the network's parameters the best readout, and the log density there.
+class _Candidates(NamedTuple):
+    """Starts to choose from, and the log density at each."""
 
-    One pass through the network each, and a small search over the readout at its last states.
+    z: Float[Array, "candidates parameters"]
+    values: Float[Array, " candidates"]
+
+
+@eqx.filter_jit
+def _screen(few: LogDensity, networks: Float[Array, "candidates n_network"]) -> _Candidates:
+    """Complete each value of the network's coordinates by its best readout.
+
+    It takes one pass through the network each, and a small search over the readout's coordinates.
     """
     batches = tuple(batch.as_jax() for batch in few.batches)
     n_readout, forward = few.n_readout, few.model.forward
 
-    def best_readout(z_network: Array) -> tuple[Array, Array]:
+    def best_readout(z_network: Array) -> _Candidates:
         def at(z_readout: Array) -> Array:
             return jnp.concatenate([z_network, z_readout])
 
@@ -283,31 +318,31 @@ def _screen(few: LogDensity, networks: Float[Array, "candidates k"]) -> tuple[Ar
             likelihood = sum(few.given_output(params, output, batch) for output, batch in each)
             return z_readout @ z_readout / 2 - likelihood
 
-        found = bfgs(minus, jnp.zeros(n_readout), method="BFGS", options={"maxiter": SCREEN_STEPS})
-        return at(found.x), -found.fun
+        best = bfgs(minus, jnp.zeros(n_readout), method="BFGS", options={"maxiter": SCREEN_STEPS})
+        return _Candidates(at(best.x), -best.fun)
 
     return jax.lax.map(best_readout, networks)
 
 
 def _few(density: LogDensity) -> LogDensity:
-    """The same of the graphs with the most labels, each counted so that the total is alike."""
+    """Restrict a density to the graphs with the most labels, scaled to the total of all labels."""
     counts = [batch.labels.n_labels for batch in density.batches]
     enough = np.sort(np.concatenate(counts))[::-1][:SCREEN_GRAPHS][-1]
     kept: list[Batch] = []
     room = SCREEN_GRAPHS
     for batch, count in zip(density.batches, counts, strict=True):
-        places = np.flatnonzero(count >= enough)[:room]
-        room -= places.size
-        if places.size:
-            kept.append(batch.part(places))
+        indices = np.flatnonzero(count >= enough)[:room]
+        room -= indices.size
+        if indices.size:
+            kept.append(batch.part(indices))
     share = sum(batch.labels.n_labels.sum() for batch in kept) / np.concatenate(counts).sum()
     return replace(density, batches=tuple(batch.counted(1 / share) for batch in kept))
 
 
 def _objective(density: LogDensity, measure: Measure) -> Objective:
-    """Value and gradient; where they are not finite, a value worse than any."""
+    """Return a function from z to value and gradient; not finite ones become a very low value."""
 
-    def value_and_gradient(z: np.ndarray) -> tuple[float, np.ndarray]:
+    def value_and_gradient(z: Vector) -> tuple[float, Vector]:
         value, gradient = _value_and_gradient(density, jnp.asarray(z), measure)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             return -1e30, np.zeros_like(z)
@@ -317,11 +352,19 @@ def _objective(density: LogDensity, measure: Measure) -> Objective:
 
 
 @eqx.filter_jit
-def _value_and_gradient(density: LogDensity, z: Array, measure: Measure) -> tuple[Array, Array]:
-    return jax.value_and_grad(lambda z: density.log_likelihood(z) + _added(density, z, measure))(z)
+def _value_and_gradient(
+    density: LogDensity, z: Float[Array, " parameters"], measure: Measure
+) -> tuple[Float[Array, ""], Float[Array, " parameters"]]:
+    def value(z: Array) -> Array:
+        return density.log_likelihood(z) + _log_prior(density, z, measure)
+
+    return jax.value_and_grad(value)(z)
 
 
-def _added(density: LogDensity, z: Array, measure: Measure) -> Array:
+def _log_prior(
+    density: LogDensity, z: Float[Array, " parameters"], measure: Measure
+) -> Float[Array, ""]:
+    """Return what is added to the log-likelihood: see `highest_peak`."""
     match measure:
         case "likelihood":
             return jnp.zeros(())
@@ -339,15 +382,15 @@ def _added(density: LogDensity, z: Array, measure: Measure) -> Array:
 
 
 def _climb(
-    objective: Objective, z: np.ndarray, tolerance: float = 1e-9, rounds: int = ROUNDS
-) -> np.ndarray:
-    """L-BFGS until the value changes by less than `tolerance` of itself."""
+    objective: Objective, z: Vector, tolerance: float = 1e-9, rounds: int = ROUNDS
+) -> Vector:
+    """Run L-BFGS until the value changes by less than `tolerance` of itself."""
 
-    def minus(z: np.ndarray) -> tuple[float, np.ndarray]:
+    def minus(z: Vector) -> tuple[float, Vector]:
         value, gradient = objective(z)
         return -value, -gradient
 
-    found = minimize(
+    result = minimize(
         minus,
         z,
         jac=True,
@@ -360,91 +403,86 @@ def _climb(
             "gtol": 1e-7,
         },
     )
-    return np.asarray(found.x)
+    return np.asarray(result.x)
 
 
-def _polish(objective: Objective, z: np.ndarray) -> Peak:
-    """Climb once more where the curvature is the same in all directions, and look around."""
+def _polish(objective: Objective, z: Vector) -> Peak:
+    """Climb twice more in whitened coordinates, and compute the curvature at the maximum."""
     for _ in range(2):
-        curvature, flattest, least = _curvature(objective, z)
-        z = _whitened_climb(objective, z, _scale(curvature))
-    curvature, flattest, least = _curvature(objective, z)
+        z = _whitened_climb(objective, z, _scale(_curvature(objective, z).matrix))
+    curvature = _curvature(objective, z)
     value, gradient = objective(z)
-    step_left = float(np.sqrt(gradient @ np.linalg.solve(curvature, gradient)))
-    return Peak(z, value, curvature, flattest, least, step_left)
+    step_left = float(np.sqrt(gradient @ np.linalg.solve(curvature.matrix, gradient)))
+    return Peak(z, value, curvature, step_left)
 
 
-def _climb_again(objective: Objective, z: np.ndarray, rounds: int) -> Peak:
-    """Once more with nothing remembered; of a surface with so many kinks that second derivatives
-    at a point say nothing.
+def _climb_again(objective: Objective, z: Vector, rounds: int) -> Peak:
+    """Climb once more from scratch, where kinks are so many that second derivatives say nothing.
 
-    What is left is told by what it gained: half the square of a step is what a step gains.
+    A Newton step gains half of its squared length (in posterior standard deviations), so the step
+    that was left is estimated from the gain.
     """
     before = objective(z)[0]
     z = _climb(objective, z, tolerance=1e-11, rounds=rounds)
     value, _ = objective(z)
-    typical = np.eye(z.size) / TYPICAL_SD**2
-    return Peak(z, value, typical, np.zeros(z.size), np.inf, float(np.sqrt(2 * (value - before))))
+    typical = Curvature(np.eye(z.size) / TYPICAL_SD**2, np.zeros(z.size), np.inf)
+    return Peak(z, value, typical, float(np.sqrt(2 * (value - before))))
 
 
-def _scale(curvature: np.ndarray) -> np.ndarray:
-    """L with L L' the covariance, the inverse of the curvature."""
+def _scale(curvature: Matrix) -> Matrix:
+    """Return L with L L' the covariance, the inverse of the curvature."""
     return np.linalg.inv(np.linalg.cholesky(curvature)).T
 
 
-def _whitened_climb(objective: Objective, z: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    def in_units(w: np.ndarray) -> tuple[float, np.ndarray]:
+def _whitened_climb(objective: Objective, z: Vector, scale: Matrix) -> Vector:
+    """Climb in coordinates w with z + scale w, in which the curvature is the identity."""
+
+    def whitened(w: Vector) -> tuple[float, Vector]:
         value, gradient = objective(np.clip(z + scale @ w, -FARTHEST, FARTHEST))
         return value, scale.T @ gradient
 
-    w = _climb(in_units, np.zeros(z.size), tolerance=1e-14)
+    w = _climb(whitened, np.zeros(z.size), tolerance=1e-14)
     return np.clip(z + scale @ w, -FARTHEST, FARTHEST)
 
 
-def _curvature(objective: Objective, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Minus the second derivative by differences of gradients; where it is least, and how much."""
+def _curvature(objective: Objective, z: Vector) -> Curvature:
+    """Compute the curvature by differences of gradients."""
     h = 1e-5  # the cube root of float64's precision: rounding and truncation balance
     second = np.stack(
         [objective(z - step)[1] - objective(z + step)[1] for step in h * np.eye(z.size)]
     ) / (2 * h)
-    return _made_positive(second)
+    return Curvature.of(second)
 
 
-def _made_positive(second: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    eigenvalues, vectors = np.linalg.eigh((second + second.T) / 2)
-    positive = (vectors * np.maximum(eigenvalues, NO_CURVATURE)) @ vectors.T
-    return positive, vectors[:, 0], float(eigenvalues[0])
-
-
-def _within_reach(curvature: np.ndarray) -> np.ndarray:
-    """No wider than twice the prior, where the labels say nothing; and no condition beyond 1e10."""
+def _bounded(curvature: Matrix) -> Matrix:
+    """Bound the eigenvalues, to a normal at most twice as wide as the prior and condition 1e10."""
     eigenvalues, vectors = np.linalg.eigh(curvature)
     bounded = np.clip(eigenvalues, LEAST_CURVATURE, 1e10 * LEAST_CURVATURE)
     return (vectors * bounded) @ vectors.T
 
 
-def _mean_curvature(objective: Objective, z: np.ndarray, curvature: np.ndarray) -> np.ndarray:
-    """The mean of minus the second derivative over normal draws x around z, by Stein's lemma:
+def _mean_curvature(objective: Objective, z: Vector, curvature: Matrix) -> Matrix:
+    """Return the mean of minus the second derivative over normal draws x around z (Stein's lemma).
 
-    -E[second derivative] = -Cov(x)^-1 E[(x - z) gradient(x)'],
+        -E[second derivative] = -Cov(x)^-1 E[(x - z) gradient(x)']
 
-    with draws in opposite pairs, and the curvature that shapes them found by repetition, as long as
-    most of its draws are in the posterior.
+    Draws are in antithetic pairs. The curvature that shapes them is iterated, as long as most of
+    the draws are in the posterior.
     """
     # Four draws a parameter at least, for a matrix of full rank; Sobol' points: a power of two.
     half = max(8, 2 ** int(np.ceil(np.log2(2 * z.size))))
-    law = qmc.MultivariateNormalQMC(np.zeros(z.size), rng=np.random.default_rng(0))
-    draws = law.random(half)
+    sampler = qmc.MultivariateNormalQMC(np.zeros(z.size), rng=np.random.default_rng(0))
+    draws = sampler.random(half)
     draws = np.concatenate([draws, -draws])
     lowest = objective(z)[0] - FALLEN * z.size
-    good = curvature
+    last_good = curvature
     for _ in range(3):
-        steps = draws @ _scale(_within_reach(curvature)).T
-        found = [objective(z + step) for step in steps]
-        values, gradients = map(np.array, zip(*found, strict=True))
+        steps = draws @ _scale(_bounded(curvature)).T
+        evaluations = [objective(z + step) for step in steps]
+        values, gradients = map(np.array, zip(*evaluations, strict=True))
         if np.median(values) < lowest:
-            return good
-        good = curvature
+            return last_good
+        last_good = curvature
         second = -np.linalg.solve(steps.T @ steps, steps.T @ gradients)
-        curvature, *_ = _made_positive(second)
+        curvature = Curvature.of(second).matrix
     return curvature
