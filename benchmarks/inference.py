@@ -1,22 +1,25 @@
-"""The posterior and what it predicts: ours against plain NumPyro, in one run.
+"""Time the posterior and predictions: ours against plain NumPyro or another checkout, in one run.
 
 The rival is `plain_numpyro.py`: the same model by NUTS, 4 chains of 500 + 1000, two at a time, and
 4,000 draws pushed through the network for the test graphs. Every contestant runs in a process of
-its own, one after the other. Imports and the start of JAX are left out on all sides.
+its own, one after the other. Imports and the start of JAX are not timed.
 
-With compile: the first call of a fresh process. Without: for us a second call with another key in
-the same process, for the rival the run of a program compiled ahead of time. Agreement is the
-largest difference of posterior means, in posterior standard deviations; two means of independent
-draws differ by about sqrt(2 / ESS) of them. Effective draws are bulk ESS, the least of the three
-parameters, by the same function on both sides.
+"With compile" is the first call of a fresh process. "Without" is, for us, a second call with
+another key in the same process, and for the rival the run of a program compiled ahead of time.
+Agreement is the largest difference of posterior means, in posterior standard deviations; two means
+of independent draws differ by about sqrt(2 / ESS) of them. Effective draws are the smallest bulk
+ESS of the three parameters, by the same function on both sides.
 
     python benchmarks/inference.py [--data PATH/rg032.npz] [--quick] [--json FILE]
+    python benchmarks/inference.py --against CHECKOUT [--rounds 3] [--data ...] [--json FILE]
     python benchmarks/inference.py --scale [--json FILE]
 
-Without `--data`, graphs like those of the file are drawn: RG(0.32), 20 nodes, 50 to learn from and
-100 to predict, expected distances. `--quick` shortens the rival to 2 chains of 50 + 50 and scales
-up (marked "~"): steps a draw times the time of a gradient, a rough figure.
-`--scale` is `Exact` alone on 10 graphs of 200 nodes, ER(0.25): seconds, memory, and how far the
+Without `--data`, graphs like those of the file are drawn: RG(0.32), 20 nodes, 50 training and 100
+test graphs, expected distances. `--quick` shortens the rival to 2 chains of 50 + 50 and scales up
+(marked "~"): steps a draw times the time of a gradient, a rough estimate.
+`--against` times Exact, prediction, NUTS and the additive fit of this checkout and of another one,
+in turns, and prints the ratio of the median times; a ratio above 1 means that this one is faster.
+`--scale` times `Exact` alone on 10 graphs of 200 nodes, ER(0.25): seconds, memory, and how far the
 means move at a finer tolerance.
 """
 
@@ -27,66 +30,90 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from common import ROOT, parser
 
-HERE = Path(__file__).parent
-PLAIN = HERE / "plain_numpyro.py"
+if TYPE_CHECKING:
+    from edgebelief.data import GraphDataset
+    from edgebelief.infer import Posterior
+
+# The results of a process, as JSON holds them.
+Results = dict[str, Any]
+Result = TypeVar("Result")
+PLAIN = Path(__file__).with_name("plain_numpyro.py")
 PARAMETERS = ("theta", "delta", "b")
 FULL, QUICK = (4, 500, 1000), (2, 50, 50)  # chains, warm-up, draws of the rival
-COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"  # JAX's name for it
+FIRST, SECOND = "seconds with compile", "seconds"
+COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"  # the name that JAX gives it
 SCALE = {"n_graphs": 10, "n_nodes": 200}
-# Of Exact: its default, and twice the resolution: half the step is 1/16 of a cubic's error.
+# The default of Exact, and twice its resolution: half the step has 1/16 of the error of a cubic.
 TOLERANCES = (0.01, 0.01 / 16)
 
 
-# What runs in a process of its own: each prints one line of JSON.
+# What runs in a process of its own, and prints one line of JSON. The process may import the package
+# from another checkout (`--against`), so that only public names are used.
 
 
-def run_exact(folder):
-    """Exact twice, and the prediction of the test graphs twice."""
-    import jax
+def twice(what: str, run: Callable[[int], Result]) -> tuple[Result, Results]:
+    """Call a function with the keys 0 and 1; return the last result and the seconds of both."""
+    first, _ = seconds(lambda: run(0))
+    say(f"{what}, first call: {first:.2f} s")
+    second, result = seconds(lambda: run(1))
+    say(f"{what}, second call: {second:.2f} s")
+    return result, {FIRST: first, SECOND: second}
 
+
+def run_exact(folder: Path) -> Results:
+    """Run Exact twice, and predict the test graphs twice."""
     from edgebelief.belief import predict
     from edgebelief.infer import EdgeModel, Exact
 
-    jax.block_until_ready(jax.numpy.ones(3) + 1)
+    start_jax()
     train, test = (read(folder / f"{part}.npz") for part in ("train", "test"))
-    first, _ = seconds(lambda: Exact().run(0, EdgeModel(), train))
-    say(f"Exact, first call: {first:.2f} s")
-    second, posterior = seconds(lambda: Exact().run(1, EdgeModel(), train))
-    say(f"Exact, second call: {second:.2f} s")
-    first_prediction, _ = seconds(lambda: predict(posterior, test))
-    say(f"prediction, first call: {first_prediction:.2f} s")
-    second_prediction, prediction = seconds(lambda: predict(posterior, test))
-    say(f"prediction, second call: {second_prediction:.2f} s")
-    np.savez(folder / "ours.npz", p_mean=np.stack([belief.mean for belief in prediction]))
-    return {
-        **moments(posterior),
-        "seconds": second,
-        "seconds with compile": first,
-        "theta nodes": posterior.verdict.figures["theta nodes"],
-        "prediction": {"seconds": second_prediction, "seconds with compile": first_prediction},
-    }
+    posterior, fit = twice("Exact", lambda key: Exact().run(key, EdgeModel(), train))
+    predictions, prediction = twice("prediction", lambda key: predict(posterior, test))
+    np.savez(folder / "ours.npz", p_mean=np.stack([belief.mean for belief in predictions]))
+    return moments(posterior) | fit | {"prediction": prediction}
 
 
-def run_nuts(folder):
-    """NUTS twice."""
+def run_additive(folder: Path) -> Results:
+    """Fit the additive readout twice."""
+    from edgebelief import GraphLearner
+
+    start_jax()
+    train = read(folder / "train.npz")
+    _, fit = twice(
+        "additive fit",
+        lambda key: GraphLearner(readout="additive", random_state=key).fit(train),
+    )
+    return fit
+
+
+def run_nuts(folder: Path) -> Results:
+    """Run NUTS twice, and count its effective draws."""
     import jax
     from plain_numpyro import bulk_ess
 
     from edgebelief.infer import NUTS, EdgeModel
 
-    jax.block_until_ready(jax.numpy.ones(3) + 1)
+    start_jax()
     train = read(folder / "train.npz")
-    compiling, result = [], {}
-    jax.monitoring.register_event_duration_secs_listener(
-        lambda event, taken, **_: compiling.append(taken) if event == COMPILE_EVENT else None
-    )
+    compiling: list[float] = []
+    result: Results = {}
+
+    def note(event: str, duration_secs: float, **_: str | int) -> None:
+        if event == COMPILE_EVENT:
+            compiling.append(duration_secs)
+
+    jax.monitoring.register_event_duration_secs_listener(note)
     for call, suffix in enumerate((" with compile", "")):
         compiling.clear()
-        taken, posterior = seconds(lambda key=call: NUTS().run(key, EdgeModel(), train))
+        taken, posterior = seconds(partial(NUTS().run, call, EdgeModel(), train))
         chains = [posterior.params[name].reshape(posterior.n_chains, -1) for name in PARAMETERS]
         ess = min(bulk_ess(values) for values in chains)
         say(
@@ -98,56 +125,64 @@ def run_nuts(folder):
     return result | moments(posterior) | {"ESS": ess, "settings": str(posterior.settings)}
 
 
-def run_scale(tol):
-    """Exact once on large graphs, with the peak of its memory."""
-    import jax
+def run_scale(tol: float) -> Results:
+    """Run Exact once on large graphs, and measure its peak memory."""
     from memory import peak_bytes
 
     from edgebelief.data import ErdosRenyi, GraphDataset
     from edgebelief.infer import EdgeModel, Exact
 
-    data = GraphDataset.sample(0, ErdosRenyi(0.25), **SCALE)
-    jax.block_until_ready(jax.numpy.ones(3) + 1)
+    data = GraphDataset.sample(0, ErdosRenyi(0.25), SCALE["n_graphs"], SCALE["n_nodes"])
+    start_jax()
     before = peak_bytes()
     taken, posterior = seconds(lambda: Exact(tol=tol).run(0, EdgeModel(), data))
-    cost = {"seconds with compile": taken, "peak bytes": peak_bytes()}
+    cost = {FIRST: taken, "peak bytes": peak_bytes()}
     return {
         "tol": tol, **cost, "peak bytes over import": cost["peak bytes"] - before,
         "theta nodes": posterior.verdict.figures["theta nodes"], **moments(posterior),
     }  # fmt: skip
 
 
-def moments(posterior):
+def start_jax() -> None:
+    """Start JAX, so that its start is not timed."""
+    import jax
+
+    jax.block_until_ready(jax.numpy.ones(3) + 1)
+
+
+def moments(posterior: "Posterior") -> Results:
+    """Return mean and sd of the parameters, and the findings of the verdict."""
     table = posterior.summary()
     return {
-        "mean": {name: float(table.loc[name, "mean"]) for name in PARAMETERS},
-        "sd": {name: float(table.loc[name, "sd"]) for name in PARAMETERS},
+        "mean": {name: float(table["mean"][name]) for name in PARAMETERS},
+        "sd": {name: float(table["sd"][name]) for name in PARAMETERS},
         "findings": list(posterior.verdict.names),
     }
 
 
-def seconds(run):
+def seconds(run: Callable[[], Result]) -> tuple[float, Result]:
+    """Return the seconds that a function takes, and its result."""
     begin = time.perf_counter()
     result = run()
     return time.perf_counter() - begin, result
 
 
-def read(path):
+def read(path: Path) -> "GraphDataset":
     from edgebelief.data import GraphDataset
 
     with np.load(path) as file:
         return GraphDataset(file["e"], file["a"], n_signals=np.inf)
 
 
-def say(what):
+def say(what: str) -> None:
     print(f"  [edgebelief] {what}", file=sys.stderr, flush=True)
 
 
-# The process that starts them.
+# The process that starts these.
 
 
-def write_data(folder, source):
-    """train.npz and test.npz, each with e and a (graphs, edges)."""
+def write_data(folder: Path, source: str | None) -> None:
+    """Write train.npz and test.npz, each with e and a (graphs, edges)."""
     rows, cols = np.triu_indices(20, 1)
     for part, n_graphs, key in (("train", 50, 0), ("test", 100, 1)):
         if source is None:
@@ -162,26 +197,27 @@ def write_data(folder, source):
         np.savez(folder / f"{part}.npz", e=e, a=a.astype(float))
 
 
-def child(*command):
-    """What a process printed as JSON; what it says on stderr is passed on."""
-    # No compiled programs from earlier runs, if JAX is set to keep them.
+def child(*arguments: object, checkout: Path = ROOT) -> Results:
+    """Run a script with the package of a checkout; return the JSON that it prints."""
+    # Without this variable JAX cannot use compiled programs from earlier runs.
     environment = {k: v for k, v in os.environ.items() if k != "JAX_COMPILATION_CACHE_DIR"}
-    command = [sys.executable, *map(str, command)]
+    environment["PYTHONPATH"] = str(checkout / "src")
+    command = [sys.executable, *map(str, arguments)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment)
     if done.returncode:
-        raise SystemExit(f"{' '.join(command)} failed; what it said is above.")
+        raise SystemExit(f"{' '.join(command)} failed; its messages are above.")
     return json.loads(done.stdout)
 
 
-def apart(ours, other):
-    """The largest difference of the means, in standard deviations of `other`."""
+def apart(ours: Results, other: Results) -> float:
+    """Return the largest difference of the means, in standard deviations of `other`."""
     return max(abs(ours["mean"][n] - other["mean"][n]) / other["sd"][n] for n in PARAMETERS)
 
 
-def scaled_up(plain):
-    """The cost of the full chains, from the short ones' steps a draw and the time of a gradient.
+def scaled_up(plain: Results) -> Results:
+    """Estimate the cost of the full chains from the steps a draw and the time of a gradient.
 
-    Not from their wall time: the first steps of a chain are its longest, and would all be charged.
+    The wall time of short chains would mislead: the first steps of a chain are its longest.
     """
     chains, warmup, draws = FULL
     taken = plain["seconds per gradient, alone"] * plain["leapfrog steps per draw"]
@@ -195,7 +231,8 @@ def scaled_up(plain):
     }  # fmt: skip
 
 
-def compare(source, quick):
+def compare(source: str | None, quick: bool) -> Results:
+    """Compare with plain NumPyro, and print a table."""
     chains, warmup, draws = QUICK if quick else FULL
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -215,7 +252,10 @@ def compare(source, quick):
     rows = []
     print(f"\n{'':<39} {'plain NumPyro':>14} {'edgebelief':>11} {'ratio':>9}")
 
-    def row(what, other, ours, unit, more_is_better=False, mark=mark):
+    def row(
+        what: str, other: float, ours: float, unit: str, more_is_better: bool = False,
+        mark: str = mark,
+    ) -> None:  # fmt: skip
         ratio = ours / other if more_is_better else other / ours
         rows.append({"what": what, "plain": other, "ours": ours, "unit": unit, "ratio": ratio})
         print(f"{what:<39} {mark}{other:11.2f} {unit:<2} {ours:8.2f} {unit:<2} {mark}{ratio:7.1f}")
@@ -238,7 +278,7 @@ def compare(source, quick):
         )
     recompiled = nuts["seconds of XLA compiling, call 2"]
     if recompiled > 0.1:
-        print(f"the second call of NUTS compiled anew, for {recompiled:.1f} s that are in its time")
+        print(f"the second call of NUTS compiled again, for {recompiled:.1f} s of its time")
     print(
         f"\nplain NumPyro: {plain['leapfrog steps per draw']:.1f} leapfrog steps a draw, "
         f"{1e3 * plain['seconds per gradient, alone']:.1f} ms a gradient (alone), "
@@ -246,11 +286,11 @@ def compare(source, quick):
         f"{plain['divergences']} divergences; {plain['cores busy']:.1f} cores busy"
     )
     print(f"\n{'':<16}" + "".join(f"{name:>22}" for name in PARAMETERS))
-    for who, found in (("plain NumPyro", plain), ("Exact", exact), ("NUTS", nuts)):
-        cells = (f"{found['mean'][n]:.5g} +- {found['sd'][n]:.4g}" for n in PARAMETERS)
+    for who, result in (("plain NumPyro", plain), ("Exact", exact), ("NUTS", nuts)):
+        cells = (f"{result['mean'][n]:.5g} +- {result['sd'][n]:.4g}" for n in PARAMETERS)
         print(f"{who:<16}" + "".join(f"{cell:>22}" for cell in cells))
-    for who, found in agreement.items():
-        print(f"means of {who} are {found:.3f} sd apart")
+    for who, difference in agreement.items():
+        print(f"means of {who} are {difference:.3f} sd apart")
     largest = float(abs(p[0] - p[1]).max())
     print(f"predicted probabilities are at most {largest:.4f} apart")
     return {
@@ -259,43 +299,83 @@ def compare(source, quick):
     }  # fmt: skip
 
 
-def scale():
-    found = []
+def against(other: Path, source: str | None, rounds: int) -> Results:
+    """Time this checkout and another one in turns, and print the ratio of the median times."""
+    times: dict[str, dict[str, list[float]]] = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_data(folder, source)
+        for k in range(rounds):
+            for who, checkout in (("this", ROOT), ("other", other)):
+                print(f"round {k + 1} of {rounds}, {who} checkout", flush=True)
+                exact, nuts, additive = (
+                    child(__file__, "--child", case, "--folder", folder, checkout=checkout)
+                    for case in ("exact", "nuts", "additive")
+                )
+                cases = {"Exact": exact, "prediction": exact["prediction"], "NUTS": nuts,
+                         "additive fit": additive}  # fmt: skip
+                for case, result in cases.items():
+                    for call, suffix in ((FIRST, ", with compile"), (SECOND, "")):
+                        by_checkout = times.setdefault(case + suffix, {"this": [], "other": []})
+                        by_checkout[who].append(result[call])
+    print(f"\n{'':<28} {'this':>8} {'other':>8} {'ratio':>6}")
+    ratios = {}
+    for case, by_checkout in times.items():
+        ours, theirs = (float(np.median(by_checkout[who])) for who in ("this", "other"))
+        ratios[case] = theirs / ours
+        print(f"{case:<28} {ours:6.2f} s {theirs:6.2f} s {ratios[case]:6.2f}")
+    return {"times": times, "ratios": ratios}
+
+
+def scale() -> Results:
+    """Run Exact on large graphs at two tolerances, and print a table."""
+    runs = []
     print(f"{'tol':>8} {'theta nodes':>11} {'seconds':>8} {'peak MB':>8} {'over import':>11}")
     for tol in TOLERANCES:
-        found.append(child(__file__, "--child", "scale", "--tol", tol))
-        last = found[-1]
+        runs.append(child(__file__, "--child", "scale", "--tol", tol))
+        last = runs[-1]
         print(
             f"{tol:8g} {last['theta nodes']:11.0f} {last['seconds with compile']:8.1f} "
             f"{last['peak bytes'] / 1e6:8.0f} {last['peak bytes over import'] / 1e6:11.0f}",
             flush=True,
         )
-    moved = apart(*found)
+    moved = apart(*runs)
     print(f"means move by at most {moved:.5f} sd")
-    return {"runs": found, "means move by (sd)": moved, **SCALE}
+    return {"runs": runs, "means move by (sd)": moved, **SCALE}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", help="rg032.npz; without it, graphs like those are drawn")
-    parser.add_argument("--quick", action="store_true", help="a short rival, scaled up")
-    parser.add_argument("--scale", action="store_true", help="Exact alone, on 200 nodes")
-    parser.add_argument("--json", help="also write all figures here")
-    parser.add_argument("--child", choices=("exact", "nuts", "scale"), help=argparse.SUPPRESS)
-    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--tol", type=float, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+RUNS = {"exact": run_exact, "nuts": run_nuts, "additive": run_additive}
+
+
+def main() -> None:
+    options = parser(__doc__)
+    options.add_argument("--data", help="rg032.npz; without it, graphs like those are drawn")
+    options.add_argument("--quick", action="store_true", help="a short rival, scaled up")
+    options.add_argument("--against", type=Path, help="another checkout of this repository")
+    options.add_argument("--rounds", type=int, default=3, help="runs of each checkout")
+    options.add_argument("--scale", action="store_true", help="Exact alone, on 200 nodes")
+    options.add_argument("--json", help="also write all results here")
+    options.add_argument("--child", choices=(*RUNS, "scale"), help=argparse.SUPPRESS)
+    options.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    options.add_argument("--tol", type=float, help=argparse.SUPPRESS)
+    arguments = options.parse_args()
     if arguments.child == "scale":
         print(json.dumps(run_scale(arguments.tol)))
         return
     if arguments.child:
-        run = {"exact": run_exact, "nuts": run_nuts}[arguments.child]
-        print(json.dumps(run(arguments.folder)))
+        print(json.dumps(RUNS[arguments.child](arguments.folder)))
         return
+    if arguments.against and not (arguments.against / "src" / "edgebelief").is_dir():
+        options.error(f"{arguments.against} is not a checkout: it has no folder src/edgebelief.")
     load = os.getloadavg()[0]
-    busy = ": other work is running, and these times are not to be trusted" if load > 0.5 else ""
-    print(f"{os.cpu_count()} cores; load {load:.1f} before we start{busy}", flush=True)
-    result = scale() if arguments.scale else compare(arguments.data, arguments.quick)
+    busy = ": other work is running, and these times are not reliable" if load > 0.5 else ""
+    print(f"{os.cpu_count()} cores; load {load:.1f} before the start{busy}", flush=True)
+    if arguments.scale:
+        result = scale()
+    elif arguments.against:
+        result = against(arguments.against.resolve(), arguments.data, arguments.rounds)
+    else:
+        result = compare(arguments.data, arguments.quick)
     if arguments.json:
         Path(arguments.json).write_text(json.dumps({"load before": load, **result}, indent=1))
 

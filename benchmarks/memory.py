@@ -1,7 +1,7 @@
-"""Peak memory of a forward pass with its tangent, over that of the imports.
+"""Peak memory of a forward pass with its tangent, above that of the imports.
 
-N = 1000 nodes, T = 4 graphs, at several depths, each in a process of its own. A dense S alone
-would take 2 GB.
+N = 1000 nodes, T = 4 graphs, at several depths, each in a process of its own. A dense incidence
+matrix S alone would take 2 GB.
 
     python benchmarks/memory.py [--nodes 1000] [--graphs 4] [--depths 50 200 400]
 """
@@ -13,18 +13,22 @@ import sys
 import time
 from pathlib import Path
 
+from common import parser
 
-def peak_bytes():
-    """The largest resident size of this process so far (Linux).
+
+def peak_bytes() -> int:
+    """Return the largest resident size of this process so far (Linux).
 
     Not `ru_maxrss`: that starts from the size of the process which started this one.
     """
     status = Path("/proc/self/status").read_text()
-    return int(re.search(r"VmHWM:\s+(\d+) kB", status).group(1)) * 1024
+    kilobytes = re.search(r"VmHWM:\s+(\d+) kB", status)
+    assert kilobytes is not None
+    return int(kilobytes.group(1)) * 1024
 
 
-def measure(n_nodes, n_graphs, depth):
-    """Peak bytes over import, and seconds after compilation; run in a fresh process."""
+def measure(n_nodes: int, n_graphs: int, depth: int) -> tuple[int, float]:
+    """Return the peak bytes above import and the seconds after compilation, of this process."""
     import jax
     import jax.numpy as jnp
     import numpy as np
@@ -43,13 +47,13 @@ def measure(n_nodes, n_graphs, depth):
     return peak_bytes() - before, time.perf_counter() - begin
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--nodes", type=int, default=1000)
-    parser.add_argument("--graphs", type=int, default=4)
-    parser.add_argument("--depths", type=int, nargs="+", default=[50, 200, 400])
-    parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+def main() -> None:
+    options = parser(__doc__)
+    options.add_argument("--nodes", type=int, default=1000)
+    options.add_argument("--graphs", type=int, default=4)
+    options.add_argument("--depths", type=int, nargs="+", default=[50, 200, 400])
+    options.add_argument("--child", type=int, help=argparse.SUPPRESS)
+    arguments = options.parse_args()
     if arguments.child is not None:
         print(*measure(arguments.nodes, arguments.graphs, arguments.child))
         return

@@ -1,13 +1,14 @@
-"""One picture per display, from a small study on generated data.
+"""Draw one figure per display, from a small study on simulated data.
 
-States a prior from beliefs about graphs, checks it, fits, checks again, predicts graphs that were
-not fitted, and draws each step.
+Elicits a prior from beliefs about graphs, checks it, fits a model, checks that, predicts graphs
+that were not fitted, and draws each step.
 
     python examples/gallery.py [folder]
 """
 
 import sys
 from pathlib import Path
+from typing import Protocol
 
 import matplotlib
 
@@ -20,6 +21,7 @@ from edgebelief.belief.checks import posterior_predictive, prior_predictive
 from edgebelief.belief.elicit import elicit_prior
 from edgebelief.belief.metrics import calibration_curve
 from edgebelief.data import GraphDataset, RandomGeometric
+from edgebelief.data.dataset import GraphRecord
 from edgebelief.infer import NUTS, EdgeModel, Exact
 from edgebelief.networks import DPG
 from edgebelief.plots import (
@@ -46,7 +48,7 @@ def main(folder: Path) -> None:
         GraphDataset.sample(key, ensemble, n_graphs, N_NODES, n_signals=N_SIGNALS)
         for key, n_graphs in ((1, N_TRAIN), (2, N_TEST))
     )
-    one = named(test[2])
+    example = named(test[2])
 
     prior = elicit_prior(train, density=(0.15, 0.35), mass=0.9)
     save(folder, "sweep", SweepDisplay(prior))
@@ -67,9 +69,9 @@ def main(folder: Path) -> None:
     curve = calibration_curve(predict(posterior, test))
     save(folder, "reliability", ReliabilityDisplay.of(curve))
 
-    belief = predict(posterior, one)[0]
-    save(folder, "edges", EdgesDisplay(one[0], belief))
-    save(folder, "graph", GraphDisplay(one[0], belief))
+    belief = predict(posterior, example)[0]
+    save(folder, "edges", EdgesDisplay(example[0], belief))
+    save(folder, "graph", GraphDisplay(example[0], belief))
 
     additive = EdgeModel(DPG(depth=200), Additive(), prior)
     save(folder, "terms", TermsDisplay.of(Exact().run(0, additive, train)))
@@ -79,20 +81,26 @@ def main(folder: Path) -> None:
     save(folder, "pair", PairDisplay(tree))
 
 
-def named(record) -> GraphDataset:
-    """One graph, its nodes with names and a tenth of its labels not known."""
+class Display(Protocol):
+    """A display of `edgebelief.plots`."""
+
+    def plot(self) -> object: ...
+
+
+def named(record: GraphRecord) -> GraphDataset:
+    """Return a data set of one graph, with node names and a tenth of its labels unknown."""
     hidden = np.arange(record.a.size) % 10 == 0
     return GraphDataset(
         [record.e], [np.where(hidden, np.nan, record.a)], [NAMES], n_signals=record.n_signals
     )
 
 
-def save(folder: Path, name: str, display) -> None:
+def save(folder: Path, name: str, display: Display) -> None:
     axes = np.ravel(display.plot())
     path = folder / f"gallery-{name}.png"
     axes[0].figure.savefig(path, dpi=110)
     plt.close(axes[0].figure)
-    print(f"picture: {path}")
+    print(f"figure: {path}")
 
 
 if __name__ == "__main__":

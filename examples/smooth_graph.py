@@ -1,7 +1,7 @@
-"""Learn a graph from signals, without labels, and look at it.
+"""Learn a graph from signals, without labels, and draw it.
 
-Samples a random geometric graph, draws smooth signals on it, forgets the graph, and learns it back
-from the signals alone at the right number of edges. Writes a picture.
+Samples a random geometric graph and smooth signals on it, learns the graph from the signals alone,
+with the true number of edges, and writes a figure that compares the two.
 
     python examples/smooth_graph.py [folder]
 """
@@ -14,8 +14,9 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 
-from edgebelief import theta_for
+from edgebelief import Solution, theta_for
 from edgebelief.data import RandomGeometric, adjacency_of, distances, smooth_signals
 from edgebelief.edges import Complete
 
@@ -32,9 +33,9 @@ def main(folder: Path) -> None:
     e = distances(signals)
     print(f"{N_SIGNALS} smooth signals on it; from here on only their distances are used")
 
-    found = theta_for(e, degree=2 * truth.sum() / N_NODES)
-    solution = found.solution
-    print(f"learned at mean degree {found.degree:g}: theta = {found:.4f}, {found.n_edges} edges")
+    theta = theta_for(e, degree=2 * truth.sum() / N_NODES)
+    solution = theta.solution
+    print(f"learned at mean degree {theta.degree:g}: theta = {theta:.4f}, {theta.n_edges} edges")
     print(f"solved to a residual of {solution.residual:.0e}")
 
     learned = solution.support.is_edge(solution.weights)
@@ -47,17 +48,25 @@ def main(folder: Path) -> None:
     path = folder / "smooth-graph.png"
     positions = np.array([graph.nodes[i]["pos"] for i in range(N_NODES)])
     draw(path, positions, signals[0], solution, truth, learned, f1)
-    print(f"picture: {path}")
+    print(f"figure: {path}")
 
 
-def draw(path, positions, signal, solution, truth, learned, f1) -> None:
-    """The graph with a signal, the distances, and what was learned against what is true."""
+def draw(
+    path: Path,
+    positions: np.ndarray,
+    signal: np.ndarray,
+    solution: Solution,
+    truth: np.ndarray,
+    learned: np.ndarray,
+    f1: float,
+) -> None:
+    """Draw the graph with a signal, the learned weights, and the learned against the true edges."""
     figure, (left, middle, right) = plt.subplots(
         1, 3, figsize=(13.5, 4.6), layout="constrained", width_ratios=[1, 1.12, 1]
     )
     rows, cols = solution.support.endpoints
 
-    def edges(axis, mask, color, widths, zorder):
+    def edges(axis: Axes, mask: np.ndarray, color: str, widths: np.ndarray, zorder: int) -> None:
         for i, j, width in zip(rows[mask], cols[mask], widths, strict=True):
             axis.plot(*positions[[i, j]].T, color=color, lw=width, zorder=zorder,
                       solid_capstyle="round")  # fmt: skip
@@ -78,14 +87,14 @@ def draw(path, positions, signal, solution, truth, learned, f1) -> None:
     figure.colorbar(picture, ax=middle, shrink=0.85, label="weight")
 
     weight = solution.weights / solution.weights.max()
-    missed, extra, right_ones = truth & ~learned, learned & ~truth, learned & truth
+    missed, extra, correct = truth & ~learned, learned & ~truth, learned & truth
     edges(right, missed, MISSED, np.full(missed.sum(), 1.2), 1)
-    edges(right, right_ones, RIGHT, 0.7 + 2.8 * weight[right_ones], 2)
+    edges(right, correct, RIGHT, 0.7 + 2.8 * weight[correct], 2)
     edges(right, extra, EXTRA, 0.7 + 2.8 * weight[extra], 2)
     right.scatter(*positions.T, color="white", s=45, edgecolors=INK, linewidths=1.0, zorder=3)
     right.set_title(f"learned from the signals alone: F1 = {f1:.2f}")
     for color, mask, name in (
-        (RIGHT, right_ones, "learned, true"),
+        (RIGHT, correct, "learned, true"),
         (EXTRA, extra, "learned, not true"),
         (MISSED, missed, "missed"),
     ):

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Which companies are in the same sector? Belief from stock prices, in a shell.
+# Which companies are in the same sector? Probabilities from stock prices, in a shell.
 #
 #     bash examples/sp500.sh FOLDER_WITH_THE_DATA [OUTPUT_FOLDER]
 #
@@ -16,13 +16,14 @@ edgebelief fit "$data/sp500_prices.csv" --transform log-returns --metric correla
     --nodes "$data/sp500_split.json:tickers_train" --groups "$data/sp500_sectors.csv" \
     --out "$out/model.eb" --force
 
-# Believe in the edges among the 42 others: every pair, and a graph with at most 5 % wrong edges.
+# Predict the edges among the 42 others: the probability of every pair, and a graph with an expected
+# share of false edges of at most 5 %.
 edgebelief predict "$out/model.eb" "$data/sp500_prices.csv" \
     --nodes "$data/sp500_split.json:tickers_test" --out "$out/edges.csv" --force
 edgebelief predict "$out/model.eb" "$data/sp500_prices.csv" \
     --nodes "$data/sp500_split.json:tickers_test" --fdr 0.05 --out "$out/graph.graphml" --force
 
-# Their sectors are known too, so: how good was it? A page to look at.
+# Their sectors are known too, so the predictions can be scored. Write a report.
 edgebelief score "$out/model.eb" "$data/sp500_prices.csv" \
     --nodes "$data/sp500_split.json:tickers_test" --groups "$data/sp500_sectors.csv"
 edgebelief report "$out/model.eb" "$data/sp500_prices.csv" \

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from typing import cast
 
-from .item import MissingData, Outcome, Row, Table, Work, kept, write_json
+from .item import Answer, Item, MissingData, Outcome, Row, Table, Work, save_outcome, write_json
 from .page import write_page
 
 # In the order of the page; each is a module of this package.
@@ -29,7 +28,7 @@ ITEMS = (
     "readouts",
 )
 
-# Those that use the same pieces, or the same compiled chains: what one has serves the others.
+# Items that use the same stored pieces or the same compiled chains, and so run in one process.
 SHARING = (
     ("iid", "uncertainty", "shift", "mismatch", "readouts"),
     ("ablations", "steps", "posteriors"),
@@ -38,8 +37,8 @@ SHARING = (
 __all__ = ["ITEMS", "SHARING", "MissingData", "Outcome", "Row", "Table", "Work", "reproduce"]
 
 
-def reproduce(name: str, work: Work) -> dict[str, Any]:
-    """Run one item, write what it found, and return that.
+def reproduce(name: str, work: Work) -> Answer:
+    """Run one item, write its results, and return them.
 
     Parameters
     ----------
@@ -52,20 +51,19 @@ def reproduce(name: str, work: Work) -> dict[str, Any]:
     >>> from pathlib import Path
     >>> from tempfile import mkdtemp
     >>> from reproduction import Work, reproduce
-    >>> found = reproduce("sweep", Work(Path(mkdtemp()), small=True))
-    >>> sorted(found)
+    >>> results = reproduce("sweep", Work(Path(mkdtemp()), small=True))
+    >>> sorted(results)
     ['figures', 'numbers', 'rows', 'says', 'seconds', 'small', 'tables']
     """
     if name not in ITEMS:
-        raise ValueError(f"no item is called {name!r}; there are {', '.join(ITEMS)}.")
-    module = importlib.import_module(f"{__name__}.{name}")
+        raise ValueError(f"no item is called {name!r}; the items are {', '.join(ITEMS)}.")
     try:
-        outcome = module.run(work)
+        outcome = item_module(name).run(work)
     except MissingData as missing:
-        found = {"missing": str(missing), "small": work.small}
-        write_json(Path(work.out) / f"{name}.json", found)
-        return found
-    return kept(name, outcome, work)
+        results = {"missing": str(missing), "small": work.small}
+        write_json(work.out / f"{name}.json", results)
+        return results
+    return save_outcome(name, outcome, work)
 
 
 def page(work: Work) -> Path:
@@ -73,6 +71,11 @@ def page(work: Work) -> Path:
     return write_page(work.out, modules())
 
 
-def modules() -> dict[str, ModuleType]:
-    """Those of all items, which take seconds to import."""
-    return {name: importlib.import_module(f"{__name__}.{name}") for name in ITEMS}
+def modules() -> dict[str, Item]:
+    """Import the module of every item, which takes seconds."""
+    return {name: item_module(name) for name in ITEMS}
+
+
+def item_module(name: str) -> Item:
+    """Import the module of one item."""
+    return cast(Item, importlib.import_module(f"{__name__}.{name}"))

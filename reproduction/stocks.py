@@ -5,47 +5,50 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from edgebelief.belief.predict import EdgeBelief, predict
-from edgebelief.data import sp500
-from edgebelief.data.real import Split
+from edgebelief.belief import EdgeBelief, predict
+from edgebelief.data import Split, sp500
 from edgebelief.plots import EdgesDisplay
 from edgebelief.plots.style import BLUE, INK, ORANGE, RED, axes_for, tidy
 
-from .doubt import BELIEF, OVER, POINT, measured, plug_in
-from .item import FAR, Outcome, Row, Table, Work
-from .models import ADDITIVE, fitted
+from .averages import deviation, mean_and_error, mean_of
+from .correlation import BELIEF, OVER, POINT, averaged, correlations, fit_contestant, measured
+from .item import FAR, Answer, Outcome, Row, Table, Work
+from .models import ADDITIVE, moments
 from .published import POSTERIORS, STOCKS_CORRELATION
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TITLE = "S&P 500: sectors from returns"
 CLAIM = (
     "82 companies of three sectors, one half to train on and one to test on: error and predictive "
     "sd correlate at 0.70 over all pairs, 0.70 over edges and 0.79 over non-edges."
 )
-# Returns that correlate more are those of two share classes of one company: the next pair of
-# companies is at 0.91.
-TWINS = 0.95
+# Returns that correlate more than this are of two share classes of one company: no two companies
+# exceed 0.91.
+SAME_COMPANY = 0.95
 FILES = ("sp500_prices.csv", "sp500_sectors.csv", "sp500_split.json")
 PUBLISHED = "published"
 
 
 @dataclass(frozen=True)
 class Stocks:
-    """How many splits."""
+    """How many splits, and the model."""
 
     splits: int = 20
-    """Half of each sector at random, by the seeds 0, 1, ..."""
+    """Random splits by the seeds 0, 1, ...: half of each sector."""
     additive: int = 5
-    """On so many of them, too."""
+    """How many of these splits the additive readout is fitted to."""
     n_draws: int = 4000
-    """Of the additive readout."""
+    """Draws of the additive readout."""
     depth: int = 200
     keep: int = 0
-    """Companies of each sector and side; 0: all."""
+    """Companies kept of each sector on each side; 0 keeps all."""
 
 
 FULL = Stocks()
@@ -53,12 +56,12 @@ SMALL = Stocks(splits=2, additive=1, n_draws=60, depth=20, keep=4)
 
 
 def run(work: Work) -> Outcome:
-    """Fit, compare, and say what follows."""
+    """Fit, compare, and describe the results."""
     s = work.settings(FULL, SMALL)
     folder = work.file(FILES[0]).parent
     for name in FILES[1:]:
         work.file(name)
-    pairs = twins(folder)
+    pairs = share_classes(folder)
     first = {
         name: work.once(fit, name, PUBLISHED, (), s, using=(folder,))
         for name in (BELIEF, POINT, ADDITIVE)
@@ -71,24 +74,21 @@ def run(work: Work) -> Outcome:
     splits[ADDITIVE] = [
         work.once(fit, ADDITIVE, seed, (), s, using=(folder,)) for seed in seeds[: s.additive]
     ]
-    # One share class of a company is enough: the second is left out of both graphs.
+    # The second share class of a company is left out of both graphs.
     second = tuple(later for _, later, _ in pairs)
-    alone = {
-        name: [
-            work.once(fit, name, seed, second, s, using=(folder,)) for seed in (PUBLISHED, *seeds)
-        ]
-        for name in (BELIEF,)
-    }
+    single = [
+        work.once(fit, BELIEF, seed, second, s, using=(folder,)) for seed in (PUBLISHED, *seeds)
+    ]
     return Outcome(
         [
-            _of_published(first),
-            _of_typical(first, splits),
-            _of_point(first, splits),
-            _of_twins(pairs, folder, first, splits, alone[BELIEF]),
-            _of_additive(first, splits),
+            _describe_published(first),
+            _describe_typical(first, splits),
+            _describe_point(first, splits),
+            _describe_share_classes(pairs, folder, first, splits, single),
+            _describe_additive(first, splits),
         ],
         _rows(first, splits),
-        [_table(first, splits, alone[BELIEF])],
+        [_table(first, splits, single)],
         {
             "the test graph of the published split": _matrices(first[BELIEF], folder, s),
             "correlation of error and sd over random splits": _spread(first, splits),
@@ -96,17 +96,32 @@ def run(work: Work) -> Outcome:
     )
 
 
-def twins(folder: Path) -> list[tuple[str, str, float]]:
-    """Share classes of one company, and how their returns correlate."""
+def log_returns(folder: Path) -> pd.DataFrame:
+    """Return the daily log returns, one column for each ticker."""
     prices = pd.read_csv(folder / FILES[0], index_col="date")
-    matrix = prices.apply(np.log).diff().iloc[1:].corr().to_numpy()
-    names = list(prices.columns)
-    close = np.argwhere(np.triu(matrix, 1) > TWINS)
+    return prices.apply(np.log).diff().iloc[1:]
+
+
+def share_classes(folder: Path) -> list[tuple[str, str, float]]:
+    """Return the pairs of share classes of one company, and how their returns correlate."""
+    returns = log_returns(folder)
+    matrix = returns.corr().to_numpy()
+    names = list(returns.columns)
+    close = np.argwhere(np.triu(matrix, 1) > SAME_COMPANY)
     return [(names[i], names[j], float(matrix[i, j])) for i, j in close]
 
 
-def halves(folder: Path, seed: str, without: tuple[str, ...] = (), keep: int = 0) -> Split:
-    """The published split, or half of each sector by a seed; some companies left out."""
+def halves(
+    folder: Path,
+    seed: str,
+    without: tuple[str, ...] = (),
+    keep: int = 0,
+    by_sector: bool = True,
+) -> Split:
+    """Return the published split or a random one: half of each sector, or half of all companies.
+
+    `without` are left out; `keep` limits the companies of each sector on each side.
+    """
     stored = json.loads((folder / FILES[2]).read_text())
     train, test = stored["tickers_train"], stored["tickers_test"]
     sectors = pd.read_csv(folder / FILES[1], index_col="ticker")["sector"]
@@ -114,48 +129,51 @@ def halves(folder: Path, seed: str, without: tuple[str, ...] = (), keep: int = 0
         everyone = sorted(set(train + test) - set(without))
         rng = np.random.default_rng(int(seed))
         train = []
-        for sector in sorted(set(sectors[everyone])):
-            members = [ticker for ticker in everyone if sectors[ticker] == sector]
-            # Of an odd number the larger half goes to either side.
+        groups = [everyone]
+        if by_sector:
+            groups = [
+                [ticker for ticker in everyone if sectors[ticker] == sector]
+                for sector in sorted(set(sectors[everyone]))
+            ]
+        for members in groups:
+            # The larger half of an odd number goes to either side at random.
             size = (len(members) + int(rng.integers(2))) // 2
             train += [str(ticker) for ticker in rng.permutation(members)[:size]]
         test = [ticker for ticker in everyone if ticker not in train]
     sides = []
     for side in (train, test):
-        left = [ticker for ticker in side if ticker not in without]
+        kept = [ticker for ticker in side if ticker not in without]
         if keep:
-            left = [
-                t for _, part in pd.Series(left).groupby(list(sectors[left])) for t in part[:keep]
+            kept = [
+                t for _, part in pd.Series(kept).groupby(list(sectors[kept])) for t in part[:keep]
             ]
-        sides.append(left)
+        sides.append(kept)
     return sp500(folder, (sides[0], sides[1]))
 
 
-def fit(name: str, seed: str, without: tuple[str, ...], s: Stocks, folder: Path) -> dict[str, Any]:
-    """What `measured` says of the test graph; for belief also the posterior."""
+def fit(name: str, seed: str, without: tuple[str, ...], s: Stocks, folder: Path) -> Answer:
+    """Return `measured` on the test graph; for `BELIEF` also moments of the posterior."""
     train, test = halves(folder, seed, without, s.keep)
-    if name == POINT:
-        posterior = plug_in(train, s.depth)
-    else:
-        posterior = fitted("DPG" if name == BELIEF else name, train, s.depth, 0, s.n_draws)
-    found = predict(posterior, test)
-    answer = measured(found)
+    posterior = fit_contestant(name, train, s.depth, 0, s.n_draws)
+    predictions = predict(posterior, test)
+    answer = measured(predictions)
     if name == BELIEF:
-        moments = posterior.summary()[["mean", "sd"]].to_dict("index")
-        answer |= {"parameters": moments, "density": float(np.mean(test[0].a))}
+        answer |= {"parameters": moments(posterior), "density": float(np.mean(test[0].a))}
     if name == BELIEF and seed == PUBLISHED:
-        answer |= {"mean": found[0].mean, "epistemic sd": found[0].epistemic_sd}
+        belief = predictions[0]
+        answer |= {"mean": belief.mean, "epistemic sd": belief.epistemic_sd}
     return answer
 
 
-def _values(found: list[dict[str, Any]]) -> np.ndarray:
-    """Correlations, a row per split."""
-    return np.array([one["correlation"] for one in found], float)
+Fits = dict[str, Answer]
+"""The answer of `fit` of each contestant."""
+Splits = dict[str, list[Answer]]
+"""The answers of `fit` on several splits, of each contestant."""
 
 
-def _rows(first: dict[str, Any], splits: dict[str, Any]) -> list[Row]:
+def _rows(first: Fits, splits: Splits) -> list[Row]:
     rows = []
-    spread = _values(splits[BELIEF]).std(0, ddof=1)
+    spread = deviation(correlations(splits[BELIEF]))
     for k, over in enumerate(OVER):
         rows.append(
             Row(
@@ -174,24 +192,25 @@ def _rows(first: dict[str, Any], splits: dict[str, Any]) -> list[Row]:
     return rows
 
 
-def _of_published(first: dict[str, Any]) -> str:
+def _describe_published(first: Fits) -> str:
     r = first[BELIEF]["correlation"]
-    off = max(abs(x - y) for x, y in zip(r, STOCKS_CORRELATION, strict=True))
+    difference = max(abs(x - y) for x, y in zip(r, STOCKS_CORRELATION, strict=True))
     far = max(
         abs(first[BELIEF]["parameters"][name]["mean"] - mean) / sd
         for name, (mean, sd) in POSTERIORS["S&P 500"].items()
     )
     return (
-        f"On the published split the paper's figures {'hold' if off < 0.01 else 'do not hold'}: "
+        f"On the published split the paper's numbers "
+        f"{'hold' if difference < 0.01 else 'do not hold'}: "
         f"{r[0]:.3f}, {r[1]:.3f} and {r[2]:.3f} for its 0.70, 0.70 and 0.79, and posterior means "
         f"at most {far:.2f} posterior sd from the published."
     )
 
 
-def _of_typical(first: dict[str, Any], splits: dict[str, Any]) -> str:
-    values = _values(splits[BELIEF])
+def _describe_typical(first: Fits, splits: Splits) -> str:
+    values = correlations(splits[BELIEF])
     lower = float(np.mean(values[:, 0] < first[BELIEF]["correlation"][0]))
-    mean, sd = values.mean(0), values.std(0, ddof=1)
+    mean, sd = values.mean(0), deviation(values)
     away = (STOCKS_CORRELATION[0] - mean[0]) / sd[0]
     words = ", ".join(
         f"{m:.2f} ± {e:.2f} ({over})" for m, e, over in zip(mean, sd, OVER, strict=True)
@@ -206,92 +225,90 @@ def _of_typical(first: dict[str, Any], splits: dict[str, Any]) -> str:
     )
 
 
-def _of_point(first: dict[str, Any], splits: dict[str, Any]) -> str:
+def _describe_point(first: Fits, splits: Splits) -> str:
     belief, point = splits[BELIEF], splits[POINT]
-    gap, apart = (
-        np.array([b[key] - a[key] for a, b in zip(belief, point, strict=True)])
+    (gap, error), (apart, _) = (
+        mean_and_error([b[key] - a[key] for a, b in zip(belief, point, strict=True)])
         for key in ("NLL", "NLL, pairs apart")
     )
-    share = np.mean([one["epistemic share"] for one in belief])
+    share = mean_of(belief, "epistemic share")
     return (
-        f"It takes no posterior: the point estimate has {first[POINT]['correlation'][0]:.3f} on "
-        f"the published split and {_values(point)[:, 0].mean():.2f} over the random ones "
-        f"({_values(belief)[:, 0].mean():.2f} for belief), since the sd is a function of the "
-        f"probability. What belief adds is {gap.mean():.1f} ± "
-        f"{gap.std(ddof=1) / np.sqrt(len(gap)):.1f} of NLL a graph over the random splits "
+        f"This needs no posterior: the point estimate has {first[POINT]['correlation'][0]:.3f} on "
+        f"the published split and {correlations(point)[:, 0].mean():.2f} over the random ones "
+        f"({correlations(belief)[:, 0].mean():.2f} for belief), since the sd is a function of the "
+        f"probability. What belief adds is {gap:.1f} ± {error:.1f} of NLL a "
+        f"graph over the random splits "
         f"({first[POINT]['NLL'] - first[BELIEF]['NLL']:.1f} on the published one), and nearly all "
-        f"of it by knowing that pairs share their parameters: pair by pair it is "
-        f"{apart.mean():.1f}. Of the variance of a single pair only {100 * share:.1f} % is "
+        f"of that because pairs share their parameters: if pairs were independent it would be "
+        f"{apart:.1f}. Of the variance of a single pair only {100 * share:.1f} % is "
         f"epistemic."
     )
 
 
-def _of_twins(
+def _describe_share_classes(
     pairs: list[tuple[str, str, float]],
     folder: Path,
-    first: dict[str, Any],
-    splits: dict[str, Any],
-    alone: list[dict[str, Any]],
+    first: Fits,
+    splits: Splits,
+    single: list[Answer],
 ) -> str:
     stored = json.loads((folder / FILES[2]).read_text())
     side = {t: k for k in ("tickers_train", "tickers_test") for t in stored[k]}
     across = [f"{a}/{b} ({r:.2f})" for a, b, r in pairs if side[a] != side[b]]
     within = [f"{a}/{b} ({r:.2f})" for a, b, r in pairs if side[a] == side[b]]
-    r, before = alone[0]["correlation"], first[BELIEF]["correlation"]
-    random, base = _values(alone[1:]), _values(splits[BELIEF])
-    moved = np.abs(np.subtract(r, before)) / base.std(0, ddof=1)
+    r, before = single[0]["correlation"], first[BELIEF]["correlation"]
+    random, base = correlations(single[1:]), correlations(splits[BELIEF])
+    moved = np.abs(np.subtract(r, before)) / deviation(base)
     return (
         f"The published split puts share classes of one company, whose returns hardly differ, on "
         f"both sides: {', '.join(across)} (in brackets their correlation); {', '.join(within)} are "
         f"both in one graph. With one class of each company the correlations of the published "
-        f"split are {r[0]:.2f}, {r[1]:.2f} and {r[2]:.2f}, the error {alone[0]['error %']:.1f} % "
+        f"split are {r[0]:.2f}, {r[1]:.2f} and {r[2]:.2f}, the error {single[0]['error %']:.1f} % "
         f"({first[BELIEF]['error %']:.1f} % with both), and random splits have "
         f"{random[:, 0].mean():.2f} over all pairs ({base[:, 0].mean():.2f} with both). "
-        + ("The twins make no difference" if moved.max() < 0.5 else "The twins make a difference")
-        + " beside the spread over splits."
+        + f"Compared with the spread over splits, the second share classes make "
+        f"{'no' if moved.max() < 0.5 else 'a'} difference."
     )
 
 
-def _of_additive(first: dict[str, Any], splits: dict[str, Any]) -> str:
+def _describe_additive(first: Fits, splits: Splits) -> str:
     paper, ours = splits[BELIEF][: len(splits[ADDITIVE])], splits[ADDITIVE]
-    gap = np.array([a["NLL"] - b["NLL"] for a, b in zip(paper, ours, strict=True)])
+    gap, error = mean_and_error([a["NLL"] - b["NLL"] for a, b in zip(paper, ours, strict=True)])
     apart, errors = (
-        [float(np.mean([one[key] for one in some])) for some in (ours, paper)]
-        for key in ("NLL, pairs apart", "error %")
+        [mean_of(ours, key), mean_of(paper, key)] for key in ("NLL, pairs apart", "error %")
     )
-    spread = f" ± {gap.std(ddof=1) / np.sqrt(len(gap)):.0f}" if len(gap) > 1 else ""
+    spread = f" ± {error:.0f}" if len(ours) > 1 else ""
     a, b = first[BELIEF], first[ADDITIVE]
     return (
         f"The additive readout on the published split: NLL {b['NLL']:.0f} for {a['NLL']:.0f}, "
         f"error {b['error %']:.1f} % for {a['error %']:.1f} %, correlation "
-        f"{b['correlation'][0]:.2f} for {a['correlation'][0]:.2f}. On the first {len(gap)} random "
-        f"splits its NLL is {gap.mean():.0f}{spread} lower and the error {errors[0]:.1f} % for "
-        f"{errors[1]:.1f} %. What it gains is the NLL of the graph as a whole; pair by pair it is "
+        f"{b['correlation'][0]:.2f} for {a['correlation'][0]:.2f}. On the first {len(ours)} random "
+        f"splits its NLL is {gap:.0f}{spread} lower and the error {errors[0]:.1f} % for "
+        f"{errors[1]:.1f} %. It gains on the graph as a whole; with independent pairs the NLL is "
         f"{b['NLL, pairs apart']:.0f} for {a['NLL, pairs apart']:.0f} on the published split and "
         f"{apart[0]:.0f} for {apart[1]:.0f} on the random ones. One graph of some 40 nodes is "
-        f"little to learn curves from, and its belief says so: {100 * b['epistemic share']:.0f} % "
-        f"of the variance is epistemic, {100 * a['epistemic share']:.1f} % by the paper's readout. "
-        f"(The NLL of so large a graph is that of a mixture over draws: it still falls as their "
+        f"little to learn curves from, and the additive model says so: "
+        f"{100 * b['epistemic share']:.0f} % of the variance is epistemic, "
+        f"{100 * a['epistemic share']:.1f} % by the paper's readout. "
+        f"(The NLL of so large a graph is that of a mixture over draws, and still falls as their "
         f"number grows.)"
     )
 
 
-def _table(first: dict[str, Any], splits: dict[str, Any], alone: list[dict[str, Any]]) -> Table:
+def _table(first: Fits, splits: Splits, single: list[Answer]) -> Table:
     keys = ("NLL", "NLL, pairs apart", "error %", "ECE", "epistemic share")
 
-    def row(name: str, what: str, some: list[dict[str, Any]]) -> list[Any]:
-        numbers = np.array([[*one["correlation"], *(one[k] for k in keys)] for one in some], float)
-        mean = numbers.mean(0)
-        if len(some) == 1:
+    def row(name: str, what: str, answers: list[Answer]) -> list[object]:
+        mean, spread = averaged(answers, keys)
+        if len(answers) == 1:
             return [name, what, *mean]
-        spread = numbers.std(0, ddof=1)
         return [name, what, *(f"{m:.3g} ± {e:.2g}" for m, e in zip(mean, spread, strict=True))]
 
     rows = [row(name, "published", [first[name]]) for name in first]
-    rows.append(row(BELIEF, "published, one share class", alone[:1]))
+    rows.append(row(BELIEF, "published, one share class", single[:1]))
     n = len(splits[ADDITIVE])
     rows += [row(name, f"{len(splits[name])} random", splits[name]) for name in (BELIEF, POINT)]
-    rows.append(row(BELIEF, f"{len(alone) - 1} random, one share class", alone[1:]))
+    rows.append(row(BELIEF, f"{len(single) - 1} random, one share class", single[1:]))
     rows += [row(name, f"the first {n} random", splits[name][:n]) for name in (BELIEF, ADDITIVE)]
     return Table(
         "Splits: values, or mean ± sd over splits",
@@ -300,20 +317,20 @@ def _table(first: dict[str, Any], splits: dict[str, Any], alone: list[dict[str, 
     )
 
 
-def _matrices(found: dict[str, Any], folder: Path, s: Stocks) -> Any:
+def _matrices(answer: Answer, folder: Path, s: Stocks) -> Figure:
     record = halves(folder, PUBLISHED, (), s.keep).test[0]
-    belief = EdgeBelief.of(found["mean"], found["epistemic sd"])
+    belief = EdgeBelief.of(answer["mean"], answer["epistemic sd"])
     axes = EdgesDisplay(record, belief, spread="total").plot()
     for axis in axes:
         axis.set_xlabel("company, by sector")
     return axes[0].figure
 
 
-def _spread(first: dict[str, Any], splits: dict[str, Any]) -> Any:
+def _spread(first: Fits, splits: Splits) -> Figure:
     (axis,) = axes_for(None, 1, 1, (7.5, 4.2))
     looks = ((BELIEF, BLUE, -0.2), (POINT, INK, 0.0), (ADDITIVE, ORANGE, 0.2))
     for name, colour, shift in looks:
-        values = _values(splits[name])
+        values = correlations(splits[name])
         jitter = np.linspace(-0.06, 0.06, len(values)) if len(values) > 1 else np.zeros(1)
         for k in range(len(OVER)):
             axis.plot(

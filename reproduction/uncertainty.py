@@ -1,25 +1,27 @@
-"""Item 4: the mean and sd of belief in the edges of a test graph, and where the errors are."""
+"""Item 4: mean and sd of the predicted edges of a test graph, and where the errors are."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edgebelief import metrics
-from edgebelief.belief.predict import EdgeBelief, predict
+from edgebelief.belief import EdgeBelief, predict
+from edgebelief.edges import Complete
 from edgebelief.plots.style import BLUE, INK, ORANGE, PALE, RED, axes_for, legend_above, tidy
 
-from . import contest
-from .contest import Contest
-from .doubt import BELIEF, OVER, POINT, each, measured, plug_in
-from .item import Outcome, Row, Table, Work
-from .models import ADDITIVE, fitted
+from .averages import deviation, mean_and_error, mean_of
+from .correlation import BELIEF, OVER, POINT, fit_contestant, measured, within_graph
+from .item import Answer, Outcome, Row, Table, Work
+from .models import ADDITIVE, train_and_test
 from .published import FIVE_GRAPH_CORRELATIONS, ONE_GRAPH_CORRELATION
 
-TITLE = "Doubt and error on graphs like those of the training"
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "Uncertainty and error on graphs like those of the training"
 CLAIM = (
     "For a random test graph of RG(1/3) the predictive sd and the error correlate at 0.91: the "
     "uncertainty is a proxy for error."
@@ -28,7 +30,7 @@ CLAIM = (
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """On how many graphs."""
+    """The numbers of graphs, and the model."""
 
     n_train: int = 50
     n_test: int = 100
@@ -38,7 +40,7 @@ class Uncertainty:
     """Numbers of training graphs for which belief and point estimate are compared again."""
     subsets: int = 10
     n_draws: int = 1000
-    """Of the additive readout."""
+    """Draws of the additive readout."""
 
 
 FULL = Uncertainty()
@@ -46,163 +48,159 @@ SMALL = Uncertainty(6, 12, 10, 20, few=(2,), subsets=2, n_draws=60)
 
 
 def run(work: Work) -> Outcome:
-    """Fit, compare, and say what follows."""
+    """Fit, compare, and describe the results."""
     s = work.settings(FULL, SMALL)
-    authors = work.has("rg032.npz")
-    path = (work.file("rg032.npz"),) if authors else (None,)
+    path = work.authors
+    authors = path is not None
     names = (BELIEF, POINT, ADDITIVE)
-    found = {name: work.once(fit, name, authors, s, using=path) for name in names}
-    few = {t: work.once(with_few, t, authors, s, using=path) for t in s.few}
+    fits = {name: work.once(fit, name, authors, s, using=(path,)) for name in names}
+    few = {t: work.once(with_few, t, authors, s, using=(path,)) for t in s.few}
     whose = "the authors' graphs" if authors else "graphs of our own (rg032.npz is missing)"
     return Outcome(
         [
-            _of_one_graph(found[BELIEF], whose),
-            _of_all(found[BELIEF]),
-            _of_point(found),
-            _of_few(few, found, s),
-            _of_additive(found),
+            _describe_one_graph(fits[BELIEF], whose),
+            _describe_all(fits[BELIEF]["test"]),
+            _describe_point(fits),
+            _describe_few(few, fits, s),
+            _describe_additive(fits),
         ],
-        _rows(found[BELIEF], whose),
-        [_correlations(found), _worth(found, few, s)],
+        _rows(fits[BELIEF], whose),
+        [_correlations(fits), _worth(fits, few, s)],
         {
-            "a test graph": _matrices(found),
-            "error and sd, by graph and by pair": _by_graph(found),
+            "a test graph": _matrices(fits),
+            "error and sd, by graph and by pair": _by_graph(fits),
         },
     )
 
 
-def _graphs(authors: bool, s: Uncertainty, path: Path | None) -> Any:
-    size = Contest(n_train=s.n_train, n_test=s.n_test, n_nodes=s.n_nodes)
-    return contest.graphs(None if authors else 0, size, path)
-
-
-def fit(name: str, authors: bool, s: Uncertainty, path: Path | None) -> dict[str, Any]:
-    """What `measured` says of training and test graphs, and the test graph in the middle."""
-    train, test = _graphs(authors, s, path)
-    depth = s.depth
-    if name == POINT:
-        posterior = plug_in(train, depth)
-    else:
-        posterior = fitted("DPG" if name == BELIEF else name, train, depth, 0, s.n_draws)
+def fit(name: str, authors: bool, s: Uncertainty, path: Path | None) -> Answer:
+    """Return `measured` on training and test graphs, and the test graph of median density."""
+    train, test = train_and_test(s.n_train, s.n_test, s.n_nodes, authors=path)
+    posterior = fit_contestant(name, train, s.depth, 0, s.n_draws)
     predictions = predict(posterior, test)
-    # The same graph for all: with a middling share of near-certain pairs, by its labels' density.
+    # The same graph for every model; its density is typical, and so its share of certain pairs.
     density = [record.a.mean() for record in test]
-    place = int(np.argsort(density, kind="stable")[len(test) // 2])
-    record, belief = test[place], predictions[place]
+    shown = int(np.argsort(density, kind="stable")[len(test) // 2])
+    record, belief = test[shown], predictions[shown]
     return {
         "train": measured(predict(posterior, train)),
         "test": measured(predictions),
         "shown": {
-            "place": place,
+            "place": shown,
             "distance": record.e,
             "label": record.a,
             "mean": belief.mean,
             "epistemic sd": belief.epistemic_sd,
-            "correlation": metrics.uncertainty_error_correlation(each(predictions)[place]).all,
+            "correlation": within_graph(predictions, shown),
         },
     }
 
 
-def with_few(t: int, authors: bool, s: Uncertainty, path: Path | None) -> list[dict[str, Any]]:
-    """Belief and point estimate after `t` training graphs, for several choices of these."""
-    train, test = _graphs(authors, s, path)
+def with_few(t: int, authors: bool, s: Uncertainty, path: Path | None) -> list[Answer]:
+    """Compare belief and point estimate after `t` training graphs, chosen in several ways."""
+    train, test = train_and_test(s.n_train, s.n_test, s.n_nodes, authors=path)
     kept = ("NLL", "NLL, pairs apart", "ECE", "correlation", "epistemic share")
     rows = []
     for subset in range(s.subsets):
-        some = train[np.random.default_rng(subset).permutation(len(train))[:t]]
-        one = {
-            BELIEF: measured(predict(fitted("DPG", some, s.depth), test)),
-            POINT: measured(predict(plug_in(some, s.depth), test)),
+        chosen = train[np.random.default_rng(subset).permutation(len(train))[:t]]
+        answers = {
+            name: measured(predict(fit_contestant(name, chosen, s.depth), test))
+            for name in (BELIEF, POINT)
         }
-        rows.append({name: {key: one[name][key] for key in kept} for name in one})
+        rows.append({name: {key: answers[name][key] for key in kept} for name in answers})
     return rows
 
 
-def _values(found: dict[str, Any], part: str) -> np.ndarray:
-    """The correlation of each graph, where there is one."""
-    values = np.array(found[part]["of each graph"], float)
+Fits = dict[str, Answer]
+"""The answer of `fit` of each contestant."""
+
+
+def _values(answer: Answer, part: str) -> np.ndarray:
+    """Return the correlation within each graph, where it is defined."""
+    values = np.array(answer[part]["of each graph"], float)
     return values[np.isfinite(values)]
 
 
-def _rows(found: dict[str, Any], whose: str) -> list[Row]:
+def _rows(answer: Answer, whose: str) -> list[Row]:
     rows = []
     for part, word in (("train", "training"), ("test", "test")):
-        values = _values(found, part)
+        values = _values(answer, part)
         rows.append(
             Row(
                 f"correlation in one {word} graph",
                 float(values.mean()),
-                float(values.std(ddof=1)),
+                float(deviation(values)),
                 ONE_GRAPH_CORRELATION,
                 f"mean ± sd over {len(values)} {word} graphs; {whose}",
             )
         )
-    test = _values(found, "test")
+    test = _values(answer, "test")
     rows.append(
         Row(
-            "the same, mean of five graphs",
+            "correlation in one test graph, mean of five graphs",
             float(test.mean()),
             float(test.std(ddof=1) / np.sqrt(5)),
             float(np.mean(FIVE_GRAPH_CORRELATIONS)),
-            "from a comment in the paper's source; ± is that of a mean of five test graphs",
+            "from a comment in the paper's source; ± is the standard error of a mean of five",
         )
     )
     return rows
 
 
-def _of_one_graph(found: dict[str, Any], whose: str) -> str:
-    train, test = _values(found, "train"), _values(found, "test")
+def _describe_one_graph(answer: Answer, whose: str) -> str:
+    train, test = _values(answer, "train"), _values(answer, "test")
     like = [int(np.sum(np.round(x, 2) == ONE_GRAPH_CORRELATION)) for x in (train, test)]
     share = [100 * float(np.mean(x >= ONE_GRAPH_CORRELATION)) for x in (train, test)]
-    bears = like[0] > 0 and like[1] == 0
+    in_training = like[0] > 0 and like[1] == 0
     return (
-        f"The figure of 0.91 is that of one graph, and not what to expect. In {whose} the "
+        f"The published 0.91 is the correlation of one graph, and not typical. In {whose} the "
         f"correlation within a graph is {test.mean():.2f} on average over the {len(test)} test "
         f"graphs (from {test.min():.2f} to {test.max():.2f}; {share[1]:.0f} % of them reach 0.91) "
         f"and {train.mean():.2f} over the {len(train)} training graphs ({share[0]:.0f} %). The "
         f"paper calls it a test graph, and our notes a training graph: rounded to two digits it is "
         f"0.91 in {like[0]} of the training and {like[1]} of the test graphs"
-        + (", which bears the notes out" if bears else "")
-        + ". It matters little: three parameters do not overfit, and graphs differ more among "
-        "themselves."
+        + (", which supports the notes" if in_training else "")
+        + ". It matters little: three parameters do not overfit, and the difference between "
+        "graphs is larger."
     )
 
 
-def _of_all(found: dict[str, Any]) -> str:
-    one = found["test"]
-    r, expected = one["correlation"], one["if calibrated"]
+def _describe_all(answer: Answer) -> str:
+    r, expected = answer["correlation"], answer["if calibrated"]
     return (
-        f"Over all pairs of the test set it is {r[0]:.2f} ± {one['standard error'][0]:.2f} "
+        f"Over all pairs of the test set it is {r[0]:.2f} ± {answer['standard error'][0]:.2f} "
         f"({r[1]:.2f} over edges, {r[2]:.2f} over non-edges). Probabilities like these, if they "
         f"are calibrated, have {expected[0]:.2f} ({expected[1]:.2f}, {expected[2]:.2f}): that "
-        f"follows from the probabilities alone. So it holds that doubt is a proxy for error, but "
-        f"the figure is a consequence of calibration, and says how many pairs are near certain; a "
-        f"model with a higher correlation need not be a better one."
+        f"follows from the probabilities alone. So the sd is a proxy for error, as claimed, but "
+        f"the number is a consequence of calibration, and tells how many pairs are nearly certain; "
+        f"a model with a higher correlation need not be a better one."
     )
 
 
-def _of_point(found: dict[str, Any]) -> str:
-    belief, point = found[BELIEF]["test"], found[POINT]["test"]
-    gap = np.subtract(point["NLL of each graph"], belief["NLL of each graph"])
+def _describe_point(fits: Fits) -> str:
+    belief, point = fits[BELIEF]["test"], fits[POINT]["test"]
+    gap, error = mean_and_error(
+        np.subtract(point["NLL of each graph"], belief["NLL of each graph"])
+    )
     return (
-        "It takes no posterior: the sd of an edge is sqrt(p(1 - p)), a function of its "
+        "This needs no posterior: the sd of an edge is sqrt(p(1 - p)), a function of its "
         "probability, and the point estimate (the posterior's maximum) has "
         f"{point['correlation'][0]:.3f} where belief has {belief['correlation'][0]:.3f}. What "
-        f"belief adds after {len(found[BELIEF]['train']['of each graph'])} training graphs is "
-        f"little: {gap.mean():.3f} ± {gap.std(ddof=1) / np.sqrt(len(gap)):.3f} of NLL a graph, and "
-        "the part of the variance that more labels would remove, "
-        f"{100 * belief['epistemic share']:.1f} %, which a point estimate cannot tell."
+        f"belief adds after {len(fits[BELIEF]['train']['of each graph'])} training graphs is "
+        f"little: {gap:.3f} ± {error:.3f} of NLL a graph, and an estimate of the part of the "
+        "variance that more labels would remove, "
+        f"{100 * belief['epistemic share']:.1f} %, which a point estimate cannot give."
     )
 
 
-def _of_few(few: dict[int, Any], found: dict[str, Any], s: Uncertainty) -> str:
+def _describe_few(few: dict[int, list[Answer]], fits: Fits, s: Uncertainty) -> str:
     words = []
     for t, rows in few.items():
-        gap = np.array([row[POINT]["NLL"] - row[BELIEF]["NLL"] for row in rows])
-        share = np.mean([row[BELIEF]["epistemic share"] for row in rows])
+        gap, error = mean_and_error([row[POINT]["NLL"] - row[BELIEF]["NLL"] for row in rows])
+        share = mean_of(rows, BELIEF, "epistemic share")
         words.append(
-            f"with {t} training graph{'s' if t > 1 else ''} {gap.mean():.2f} ± "
-            f"{gap.std(ddof=1) / np.sqrt(len(gap)):.2f} of NLL and {100 * share:.0f} %"
+            f"with {t} training graph{'s' if t > 1 else ''} {gap:.2f} ± {error:.2f} of NLL and "
+            f"{100 * share:.0f} %"
         )
     return (
         f"It adds more where labels are few ({s.subsets} choices of graphs each): "
@@ -211,30 +209,30 @@ def _of_few(few: dict[int, Any], found: dict[str, Any], s: Uncertainty) -> str:
     )
 
 
-def _of_additive(found: dict[str, Any]) -> str:
-    paper, ours = found[BELIEF]["test"], found[ADDITIVE]["test"]
+def _describe_additive(fits: Fits) -> str:
+    paper, ours = fits[BELIEF]["test"], fits[ADDITIVE]["test"]
     return (
         f"The additive readout has NLL {ours['NLL']:.2f} and error {ours['error %']:.2f} % where "
         f"the paper's has {paper['NLL']:.2f} and {paper['error %']:.2f} %; its correlation is "
         f"{ours['correlation'][0]:.2f} ({ours['if calibrated'][0]:.2f} if calibrated). The paper's "
-        "readout gives one and the same probability, and so the same sd, to all pairs that the "
-        "network does not join; the additive one tells them apart."
+        "readout gives the same probability, and so the same sd, to all pairs that the network "
+        "does not join; the additive one tells them apart."
     )
 
 
-def _correlations(found: dict[str, Any]) -> Table:
+def _correlations(fits: Fits) -> Table:
     rows = []
-    for name in found:
+    for name in fits:
         for part, word in (("train", "training"), ("test", "test")):
-            one = found[name][part]
-            values = _values(found[name], part)
+            answer = fits[name][part]
+            values = _values(fits[name], part)
             cells = [
                 f"{r:.3f} ± {e:.3f}"
-                for r, e in zip(one["correlation"], one["standard error"], strict=True)
+                for r, e in zip(answer["correlation"], answer["standard error"], strict=True)
             ]
-            inner = f"{values.mean():.2f} ± {values.std(ddof=1):.2f}"
+            inner = f"{values.mean():.2f} ± {float(deviation(values)):.2f}"
             reach = 100 * float(np.mean(values >= ONE_GRAPH_CORRELATION))
-            rows.append([name, word, *cells, one["if calibrated"][0], inner, reach])
+            rows.append([name, word, *cells, answer["if calibrated"][0], inner, reach])
     columns = [
         "",
         "graphs",
@@ -246,15 +244,15 @@ def _correlations(found: dict[str, Any]) -> Table:
     return Table("Correlation of |error| with the predictive sd", columns, rows)
 
 
-def _worth(found: dict[str, Any], few: dict[int, Any], s: Uncertainty) -> Table:
+def _worth(fits: Fits, few: dict[int, list[Answer]], s: Uncertainty) -> Table:
     keys = ("NLL", "ECE", "epistemic share")
     rows = [
-        [t, name, *(float(np.mean([row[name][key] for row in rows_of])) for key in keys)]
-        for t, rows_of in few.items()
+        [t, name, *(mean_of(answers, name, key) for key in keys)]
+        for t, answers in few.items()
         for name in (BELIEF, POINT)
     ]
-    n_train = len(found[BELIEF]["train"]["of each graph"])
-    rows += [[n_train, name, *(found[name]["test"][key] for key in keys)] for name in found]
+    n_train = len(fits[BELIEF]["train"]["of each graph"])
+    rows += [[n_train, name, *(fits[name]["test"][key] for key in keys)] for name in fits]
     return Table(
         "What belief adds to a point estimate, on the test graphs",
         ["training graphs", "", "NLL", "ECE", "epistemic share of the variance"],
@@ -262,13 +260,11 @@ def _worth(found: dict[str, Any], few: dict[int, Any], s: Uncertainty) -> Table:
     )
 
 
-def _matrices(found: dict[str, Any]) -> Any:
-    """Label, mean, sd and its epistemic part; below, the same by the additive readout."""
+def _matrices(fits: Fits) -> Figure:
+    """Draw label, mean, total and epistemic sd; below, distance and the additive readout's."""
     axes = axes_for(None, 2, 4, (12, 6.2))
-    from edgebelief.edges import Complete
-
     for row, name in enumerate((BELIEF, ADDITIVE)):
-        shown = found[name]["shown"]
+        shown = fits[name]["shown"]
         size = len(shown["label"])
         support = Complete(round((1 + np.sqrt(1 + 8 * size)) / 2))
         belief = EdgeBelief.of(shown["mean"], shown["epistemic sd"])
@@ -300,11 +296,11 @@ def _matrices(found: dict[str, Any]) -> Any:
     return axes[0].figure
 
 
-def _by_graph(found: dict[str, Any]) -> Any:
+def _by_graph(fits: Fits) -> Figure:
     left, right = axes_for(None, 1, 2, (11, 4.6))
     bins = np.linspace(-0.1, 1, 23)
     for part, colour, word in (("test", BLUE, "test"), ("train", ORANGE, "training")):
-        values = _values(found[BELIEF], part)
+        values = _values(fits[BELIEF], part)
         left.hist(
             values, bins, density=True, histtype="step" if part == "train" else "bar",
             color=colour, linewidth=2, alpha=0.75 if part == "test" else 1.0,
@@ -320,7 +316,7 @@ def _by_graph(found: dict[str, Any]) -> Any:
         label="sd² = p(1 - p)",
     )  # fmt: skip
     for name, marker, colour in ((BELIEF, "o", BLUE), (POINT, "x", INK)):
-        shown = found[name]["shown"]
+        shown = fits[name]["shown"]
         mean, label = np.array(shown["mean"]), np.array(shown["label"])
         right.scatter(
             np.sqrt(mean * (1 - mean)), np.abs(mean - label), marker=marker, color=colour,

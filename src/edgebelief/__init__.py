@@ -6,6 +6,8 @@ Names are imported when first used, so that `import edgebelief` costs nothing.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .version import __version__
+
 if TYPE_CHECKING:
     from . import (
         belief,
@@ -22,8 +24,6 @@ if TYPE_CHECKING:
     )
     from .convex import Solution, solve, solve_path, theta_for
     from .estimators import GraphLearner, SmoothGraph, load
-
-__version__ = "0.1.0"
 
 __all__ = [
     "GraphLearner",
@@ -44,6 +44,7 @@ __all__ = [
     "solve",
     "solve_path",
     "theta_for",
+    "__version__",
 ]
 
 # Where the names that are no module live.

@@ -1,4 +1,4 @@
-"""A file that appears whole or not at all."""
+"""Write a file so that it appears complete or not at all."""
 
 import errno
 import os
@@ -9,29 +9,29 @@ from pathlib import Path
 
 __all__ = ["replacing", "unfinished"]
 
-# What is being written now, for a program that has to end at once.
+# The temporary files being written now, for a program that must remove them before it exits.
 unfinished: set[Path] = set()
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Write a file beside `path`, then put it in its place in one step.
+    """Write to a temporary file, then rename it to `path` in one atomic step.
 
     A reader, at any moment and after any crash, sees the old file or the new one, never a part.
-    The temporary file lies in the same folder (a rename across disks is no single step) under the
+    The temporary file is in the same folder (a rename across disks is not atomic) under the
     hidden name `.NAME.<16 random hex digits>.partial.SUFFIX`. When the block ends it is flushed to
     the disk and renamed; when the block raises, it is removed and the old file stays.
 
-    A process killed in the block leaves its temporary file behind. Nobody reads such a file, and
+    A process killed in the block leaves its temporary file behind. Nothing reads such a file, and
     no later write removes it, because it may belong to another process that is still writing.
     Delete `.*.partial*` by hand when nothing is being written in that folder.
 
     Parameters
     ----------
     path : str or path-like
-        The file to make or to replace. A symbolic link stays, and the file behind it is replaced.
-        Its permissions are kept (its owner and access lists are not); a new file gets the usual
-        ones (`umask`).
+        The file to create or to replace. If it is a symbolic link, its target is replaced. The
+        permissions are kept (owner and access lists are not); a new file gets the usual ones
+        (`umask`).
 
     Yields
     ------
@@ -42,7 +42,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     ------
     OSError
         If the folder does not exist or may not be written, or if `path` is a folder, is read-only
-        or is no regular file. Nothing was written then.
+        or is not a regular file. Nothing is written then.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(os.path.realpath(path))
     permissions = _permissions(target)
     ending = "".join(target.suffixes[-2:])  # two: pandas looks for .csv.gz
-    # 32 characters of the name tell whose it is; all of them might exceed a name's 255 bytes.
+    # 32 characters are enough to recognise the file; all of them might exceed the 255 byte limit.
     stem = target.name.removesuffix(ending)[:32]
     temporary = target.with_name(f".{stem}.{os.urandom(8).hex()}.partial{ending}")
     try:
@@ -66,7 +66,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         _flush(temporary, os.O_WRONLY)
         os.replace(temporary, target)
     except BaseException:  # also KeyboardInterrupt
-        with suppress(OSError):  # the error that brought us here says more
+        with suppress(OSError):  # the first error says more
             temporary.unlink()
         raise
     finally:
@@ -76,7 +76,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def _permissions(target: Path) -> int | None:
-    """Permissions of the file that is there, or None; raises where we must not write."""
+    """Return the permissions of the existing file, or None; raise where we must not write."""
     if not target.parent.is_dir():
         raise _refusal(errno.ENOENT, "its folder does not exist: create it first", target)
     try:

@@ -1,4 +1,4 @@
-"""A graph as a vector.
+"""A graph as a vector over its candidate edges.
 
 A graph on N nodes is a vector with one entry per *candidate edge*. The set of candidate edges is a
 `Support`: every pair of nodes (`Complete`, in row-major upper-triangular order), or a list of pairs
@@ -7,31 +7,31 @@ A graph on N nodes is a vector with one entry per *candidate edge*. The set of c
     degrees         (S a)_i     = sum of a over the candidate edges at node i
     endpoint sums   (S' lam)_ij = lam_i + lam_j
 
-Every call takes NumPy arrays (and answers in NumPy, so float64 stays float64 whatever JAX is set
-to) or JAX arrays, traced ones included.
+Every function takes NumPy arrays and returns NumPy arrays, so that float64 stays float64 whatever
+the precision of JAX; or it takes and returns JAX arrays, traced ones included.
 """
 
 import abc
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
+from numpy.typing import ArrayLike
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from .errors import InputError, SettingError
-from .incidence import Array, Incidence, Square, namespace
+from .incidence import Array, EdgeArray, Incidence, Square, namespace
 
-# A weight counts as an edge when it exceeds this share of the graph's largest weight.
+# A weight counts as an edge if it is more than this fraction of the graph's largest weight.
 EDGE_THRESHOLD = 1e-5
 
 
 def pairs_of(n_nodes: int) -> int:
-    """How many pairs `n_nodes` nodes have: N(N-1)/2."""
+    """Return the number of pairs of `n_nodes` nodes, N(N-1)/2."""
     return n_nodes * (n_nodes - 1) // 2
 
 
@@ -41,7 +41,7 @@ class Support(Incidence):
     @property
     @abc.abstractmethod
     def n_edges(self) -> int:
-        """How many candidate edges there are."""
+        """The number of candidate edges."""
 
     @property
     @abc.abstractmethod
@@ -49,8 +49,8 @@ class Support(Incidence):
         """The lower and the higher node of each candidate edge."""
 
     @abc.abstractmethod
-    def to_matrix(self, a: Float[Array, " edges"]) -> Float[Array, "nodes nodes"]:
-        """The symmetric matrix of `a`: zero on the diagonal and where there is no candidate."""
+    def to_matrix(self, a: Shaped[Array, " edges"]) -> Shaped[Array, "nodes nodes"]:
+        """Return `a` as a symmetric matrix, zero on the diagonal and off the candidate edges."""
 
     @abc.abstractmethod
     def relabel(self, order: Int[Array, " nodes"]) -> "tuple[Support, Int[Array, ' edges']]":
@@ -60,8 +60,8 @@ class Support(Incidence):
         ``a[positions]`` is the graph `a` after renumbering.
         """
 
-    def to_vector(self, matrix: Float[Array, "nodes nodes"]) -> Float[Array, " edges"]:
-        """The entries of a symmetric matrix at the candidate edges; the rest is not looked at."""
+    def to_vector(self, matrix: Shaped[Array, "nodes nodes"]) -> Shaped[Array, " edges"]:
+        """Return the entries of a symmetric matrix at the candidate edges; ignore the others."""
         return matrix[self.endpoints]
 
     @property
@@ -69,24 +69,24 @@ class Support(Incidence):
         """The same candidate edges in the layout that is fastest inside a loop."""
         return self
 
-    def to_inner(self, a: Float[Array, " edges"]) -> Array:
-        """An edge vector in the layout of `inner`."""
+    def to_inner(self, a: Float[Array, " edges"]) -> EdgeArray:
+        """Convert an edge vector to the layout of `inner`."""
         return a
 
-    def from_inner(self, a: Array) -> Float[Array, " edges"]:
-        """Back from the layout of `inner`."""
+    def from_inner(self, a: EdgeArray) -> Float[Array, " edges"]:
+        """Convert an edge array in the layout of `inner` to an edge vector."""
         return a
 
     def is_edge(self, a: Float[Array, " edges"]) -> Bool[Array, " edges"]:
-        """Which weights count as edges: those above 1e-5 of the largest (so none is, of zeros)."""
+        """Return which weights are more than 1e-5 of the largest (none, if all are zero)."""
         return a > EDGE_THRESHOLD * namespace(a).maximum(a.max(), 0)
 
     def density(self, a: Float[Array, " edges"]) -> Float[Array, ""]:
-        """Edges (see `is_edge`) as a share of all N(N-1)/2 pairs, candidates or not."""
+        """Return the number of edges (see `is_edge`) over N(N-1)/2, the number of all pairs."""
         return self.is_edge(a).sum() / pairs_of(self.n_nodes)
 
-    def n_components(self, a: Float[Array, " edges"]) -> Int[Array, ""]:
-        """How many connected components the edges (see `is_edge`) leave."""
+    def n_components(self, a: Float[Array, " edges"]) -> int | Int[Array, ""]:
+        """Return the number of connected components of the edges (see `is_edge`)."""
         rows, cols = self.endpoints
         present = self.is_edge(a)
         if isinstance(a, jax.Array) or isinstance(rows, jax.core.Tracer):
@@ -117,7 +117,7 @@ class Complete(Support):
         return self.n_nodes - 1
 
     @property
-    def endpoints(self) -> tuple[np.ndarray, np.ndarray]:
+    def endpoints(self) -> tuple[Int[np.ndarray, " edges"], Int[np.ndarray, " edges"]]:
         rows, cols = np.triu_indices(self.n_nodes, k=1)
         return rows, cols
 
@@ -129,7 +129,7 @@ class Complete(Support):
         rows, cols = self.endpoints
         return lam[rows] + lam[cols]
 
-    def to_matrix(self, a: Float[Array, " edges"]) -> Float[Array, "nodes nodes"]:
+    def to_matrix(self, a: Shaped[Array, " edges"]) -> Shaped[Array, "nodes nodes"]:
         _check_length(a, self.n_edges, "candidate edges")
         if isinstance(a, jax.Array):  # a gather: scatters are slow in XLA
             return jnp.where(~np.eye(self.n_nodes, dtype=bool), a[self._positions()], 0)
@@ -137,7 +137,7 @@ class Complete(Support):
         matrix[self._above_diagonal()] = a
         return matrix + matrix.T
 
-    def to_vector(self, matrix: Float[Array, "nodes nodes"]) -> Float[Array, " edges"]:
+    def to_vector(self, matrix: Shaped[Array, "nodes nodes"]) -> Shaped[Array, " edges"]:
         if isinstance(matrix, jax.Array):
             return matrix[self.endpoints]
         return matrix[self._above_diagonal()]
@@ -158,11 +158,11 @@ class Complete(Support):
         return self.to_vector(a)
 
     def _above_diagonal(self) -> Bool[np.ndarray, "nodes nodes"]:
-        """As a mask, which NumPy takes in row-major order: the order of the vector."""
+        """Return the mask of the upper triangle; NumPy indexes by it in the order of the vector."""
         return np.tri(self.n_nodes, k=-1, dtype=bool).T
 
     def _positions(self) -> Int[np.ndarray, "nodes nodes"]:
-        """Where pair (i, j) stands in the vector; the diagonal says 0."""
+        """Return the position of pair (i, j) in the vector as entry [i, j]; 0 on the diagonal."""
         positions = np.zeros((self.n_nodes, self.n_nodes), dtype=np.int32)
         rows, cols = self.endpoints
         positions[rows, cols] = positions[cols, rows] = np.arange(self.n_edges)
@@ -172,7 +172,7 @@ class Complete(Support):
 class Restricted(Support):
     """Only the listed pairs are candidate edges: k nearest neighbours, a road map, a mask.
 
-    Edge vectors run in the order in which the pairs were listed. Build it with
+    Edge vectors have the order in which the pairs were listed. Build it with
     `Restricted.from_pairs` or `Restricted.nearest`, which check the pairs.
 
     Examples
@@ -188,13 +188,13 @@ class Restricted(Support):
     cols: Int[Array, " edges"]
     most_at_a_node: int = eqx.field(static=True)
 
-    def __hash__(self) -> int:  # so that its methods can be compiled as they are
+    def __hash__(self) -> int:  # so that `jax.jit` takes its bound methods
         pairs = np.asarray(self.rows).tobytes(), np.asarray(self.cols).tobytes()
         return hash((self.n_nodes, *pairs))
 
     @classmethod
-    def from_pairs(cls, pairs: Any, n_nodes: int | None = None) -> "Restricted":
-        """The support with these pairs of node numbers, in the order given, each named once.
+    def from_pairs(cls, pairs: ArrayLike, n_nodes: int | None = None) -> "Restricted":
+        """Build the support with these pairs of node numbers, in this order, without repeats.
 
         Parameters
         ----------
@@ -239,8 +239,8 @@ class Restricted(Support):
         return cls(n_nodes, low, high, int(per_node.max()))
 
     @classmethod
-    def nearest(cls, distances: Float[Array, "nodes nodes"], k: int) -> "Restricted":
-        """Each node's `k` nearest neighbours, and every node it is a near neighbour of."""
+    def nearest(cls, distances: ArrayLike, k: int) -> "Restricted":
+        """Join each node to its `k` nearest neighbours; a node can have more than `k` pairs."""
         matrix = np.array(distances, dtype=float)
         n_nodes = len(matrix)
         if matrix.shape != (n_nodes, n_nodes) or np.isnan(matrix).any():
@@ -284,7 +284,7 @@ class Restricted(Support):
         lam = jnp.asarray(lam) if self._in_jax(lam) else lam
         return lam[self.rows] + lam[self.cols]
 
-    def to_matrix(self, a: Float[Array, " edges"]) -> Float[Array, "nodes nodes"]:
+    def to_matrix(self, a: Shaped[Array, " edges"]) -> Shaped[Array, "nodes nodes"]:
         _check_length(a, self.n_edges, "candidate edges")
         shape = (self.n_nodes, self.n_nodes)
         if self._in_jax(a):
@@ -295,12 +295,12 @@ class Restricted(Support):
         matrix[self.rows, self.cols] = a
         return matrix + matrix.T
 
-    def to_vector(self, matrix: Float[Array, "nodes nodes"]) -> Float[Array, " edges"]:
+    def to_vector(self, matrix: Shaped[Array, "nodes nodes"]) -> Shaped[Array, " edges"]:
         matrix = jnp.asarray(matrix) if self._in_jax(matrix) else matrix
         return matrix[self.rows, self.cols]
 
     def relabel(self, order: Int[Array, " nodes"]) -> "tuple[Restricted, Int[Array, ' edges']]":
-        """As `Support.relabel`; the edges keep their order. Not for traced values."""
+        """Renumber the nodes (see `Support.relabel`); the edges keep their order. Not traceable."""
         order = np.asarray(order)
         _check_order(order, self.n_nodes)
         new_of_old = np.argsort(order)
@@ -308,12 +308,12 @@ class Restricted(Support):
         return Restricted.from_pairs(pairs, self.n_nodes), np.arange(self.n_edges)
 
     def _in_jax(self, x: Array) -> bool:
-        """Whether to answer in JAX: for its arrays, or when this support itself is traced."""
+        """Whether to compute in JAX: `x` is a JAX array, or the support itself is traced."""
         return isinstance(x, jax.Array) or isinstance(self.rows, jax.core.Tracer)
 
 
 def _check_length(x: Array, length: int, what: str) -> None:
-    """Where NumPy would raise on a wrong length, JAX's gathers would quietly clamp."""
+    """Raise on a wrong length: NumPy would, but a gather in JAX silently clamps its indices."""
     if x.shape[-1] != length:
         raise InputError(f"expected one number for each of {length} {what}; got shape {x.shape}.")
 
@@ -328,7 +328,7 @@ def _check_order(order: Array, n_nodes: int) -> None:
 
 
 def _n_components_traced(n_nodes: int, rows: Array, cols: Array, present: Array) -> jax.Array:
-    """Components by spreading the smallest label along edges until nothing changes."""
+    """Count components by spreading the smallest label along edges until nothing changes."""
 
     def spread(labels: jax.Array) -> jax.Array:
         low = jnp.minimum(labels[rows], labels[cols])

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple, Self
 
 
@@ -49,7 +50,7 @@ class Remedy(NamedTuple):
         """The remedy in words, or None where `write` knows no such setting."""
         written = write(self.setting)
         if not written or "{}" in self.words:
-            return None if written is None else self.words.format(written)
+            return None if written is None else self.words.replace("{}", written)
         return f"{self.words} ({written})"
 
 
@@ -64,8 +65,8 @@ class Message(Exception):
         The name of the argument that the problem is with.
     graph : int or str, optional
         The graph that the problem is in: its index in the data set, or its name.
-    where : str or tuple, optional
-        A place in a file; or an entry of the argument: a pair of nodes, a row and a node.
+    where : str, path or tuple, optional
+        A file or a place in it; or an entry of the argument: a pair of nodes, a row and a node.
     remedy : str, Remedy or several of them, optional
         What to do; of several, any will do.
 
@@ -88,7 +89,7 @@ class Message(Exception):
         *,
         argument: str | None = None,
         graph: int | str | None = None,
-        where: str | tuple[object, ...] | None = None,
+        where: str | Path | tuple[object, ...] | None = None,
         remedy: str | Remedy | Sequence[str | Remedy] = (),
     ):
         super().__init__(problem)
@@ -98,7 +99,7 @@ class Message(Exception):
     def sentence(self, write: Callable[[Setting], str | None] = str) -> str:
         """Return the whole, with settings as `write` writes them (None for one there is not)."""
         text = f"{self._subject(write)} {self.problem}".lstrip()
-        if isinstance(self.where, str):
+        if isinstance(self.where, str | Path):
             text = f"{self.where}: {text}"
         if self.graph is not None:
             name = f"graph {self.graph}" if isinstance(self.graph, int) else self.graph

@@ -1,13 +1,14 @@
-"""The two linear maps between edges and nodes, as an iteration needs them.
+"""The two linear maps between edges and nodes that every iteration uses.
 
     degrees         (S a)_i     = sum of a over the candidate edges at node i
     endpoint sums   (S' lam)_ij = lam_i + lam_j
 
-`Incidence` says what there is; `Square` is the layout for loops over all pairs. What a graph is to
-the rest of the package, see `edges`.
+`Incidence` is their interface; `Square` implements it on (N, N) arrays, the fastest layout inside a
+loop over all pairs. `edges` builds the graphs of the rest of the package on it.
 """
 
 import abc
+from types import ModuleType
 from typing import Any
 
 import equinox as eqx
@@ -19,19 +20,26 @@ from jaxtyping import Float
 
 from .errors import InputError
 
-Array = Any  # a NumPy or a JAX array; what comes back is of the kind that went in
+Array = Any
+"""A NumPy or a JAX array: a function of both returns the kind that it is given."""
+Scalar = float | Float[Array, ""]
+"""A Python number, or a NumPy or JAX array without axes."""
+EdgeArray = Float[Array, "*edges"]
+"""One number for each candidate edge, in the layout of an `Incidence`."""
+NodeArray = Float[Array, "*nodes"]
+"""One number for each node, in the layout of an `Incidence`."""
 
-# Up to so many nodes a loop over rows is written out, for the compiler to merge.
+# With at most this many nodes a loop over rows is unrolled, so that the compiler can fuse it.
 UNROLLED = 48
 
 
-def namespace(x: Array) -> Any:
-    """`jax.numpy` for JAX arrays (traced or not), NumPy for everything else."""
+def namespace(x: object) -> ModuleType:
+    """Return `jax.numpy` for JAX arrays (traced or not), NumPy for everything else."""
     return jnp if isinstance(x, jax.Array) else np
 
 
 class Incidence(eqx.Module):
-    """What an iteration needs to know of a set of candidate edges: S, its transpose, its norm."""
+    """A set of candidate edges as an iteration sees it: S, its transpose S', and its norm."""
 
     n_nodes: int = eqx.field(static=True)
 
@@ -45,49 +53,47 @@ class Incidence(eqx.Module):
         """L, the largest number of candidate edges at a node (N-1 when complete): ||S||^2 <= 2L."""
 
     @abc.abstractmethod
-    def degrees(self, a: Float[Array, " edges"]) -> Float[Array, " nodes"]:
+    def degrees(self, a: EdgeArray) -> NodeArray:
         """S a: the sum of `a` over the candidate edges at each node."""
 
     @abc.abstractmethod
-    def endpoint_sums(self, lam: Float[Array, " nodes"]) -> Float[Array, " edges"]:
+    def endpoint_sums(self, lam: NodeArray) -> EdgeArray:
         """S' lam: lam_i + lam_j for each candidate edge."""
 
-    def edges_only(self, a: Float[Array, " edges"]) -> Float[Array, " edges"]:
-        """An edge array with zeros in whatever places of its layout are no candidate edge."""
+    def edges_only(self, a: EdgeArray) -> EdgeArray:
+        """Return `a` with zeros at the entries of its layout that are no candidate edge."""
         return a
 
-    def positive_degrees(
-        self, lam: Float[Array, " nodes"], theta: Array, e: Float[Array, " edges"]
-    ) -> Float[Array, " nodes"]:
+    def positive_degrees(self, lam: NodeArray, theta: Scalar, e: EdgeArray) -> NodeArray:
         """S max(0, S'lam/2 - theta e): the degrees of the graph that the duals `lam` imply."""
         return self.degrees(jnp.maximum(self.endpoint_sums(lam) / 2 - theta * e, 0))
 
     def mixed_degrees(
         self,
-        lam: Float[Array, "channels nodes"],
+        lam: Float[Array, "channels *nodes"],
         theta: Float[Array, "channels channels"],
-        e: Float[Array, " edges"],
-    ) -> Float[Array, "channels nodes"]:
+        e: EdgeArray,
+    ) -> Float[Array, "channels *nodes"]:
         """For each channel j the mean over channels i of `positive_degrees(lam_i, theta_ji, e)`."""
 
-        def one(lam: Array, theta: Array) -> Array:
+        def from_channel(lam: NodeArray, theta: Scalar) -> NodeArray:
             return Incidence.positive_degrees(self, lam, theta, e)
 
-        return jax.vmap(lambda row: jax.vmap(one)(lam, row).mean(0))(theta)
+        return jax.vmap(lambda row: jax.vmap(from_channel)(lam, row).mean(0))(theta)
 
-    def full_nodes(self, e: Float[Array, " edges"], value: float) -> Float[Array, " nodes"]:
-        """A node array filled with `value`, of the kind of the edge array `e`."""
+    def full_nodes(self, e: EdgeArray, value: float) -> NodeArray:
+        """Return a node array filled with `value`, with the dtype and layout of `e`."""
         return namespace(e).full(self.n_nodes, value, e.dtype)
 
 
 class Square(Incidence):
-    """All pairs, with an edge array laid out as an (N, N) matrix whose diagonal is ignored.
+    """All pairs, with an edge array stored as an (N, N) matrix whose diagonal is ignored.
 
-    The layout for loops over the complete graph: no gathers, at the price of visiting every edge
-    twice. Three to five times faster than the vector from a few hundred nodes on.
+    Used in loops over the complete graph: it needs no gathers, but visits every edge twice. It is
+    three to five times faster than the vector from a few hundred nodes on.
 
-    Further axes may follow: (N, N, graphs) and (N, graphs). Many small graphs side by side make
-    long rows for the processor: four times faster at 50 graphs of 20 nodes.
+    Arrays may have further axes, (N, N, graphs) and (N, graphs). Many small graphs in one array
+    make long rows for the processor: four times faster at 50 graphs of 20 nodes.
     """
 
     @property
@@ -95,7 +101,7 @@ class Square(Incidence):
         return self.n_nodes - 1
 
     def degrees(self, a: Float[Array, "nodes nodes *graphs"]) -> Float[Array, "nodes *graphs"]:
-        return self.edges_only(a).sum(0)  # whole rows are added: faster than within rows
+        return self.edges_only(a).sum(0)  # adding whole rows is faster than adding within rows
 
     def endpoint_sums(
         self, lam: Float[Array, "nodes *graphs"]
@@ -111,7 +117,7 @@ class Square(Incidence):
     def positive_degrees(
         self,
         lam: Float[Array, "nodes *graphs"],
-        theta: Array,
+        theta: Scalar,
         e: Float[Array, "nodes nodes *graphs"],
     ) -> Float[Array, "nodes *graphs"]:
         if self.n_nodes > UNROLLED:
@@ -136,10 +142,10 @@ class Square(Incidence):
 
 @jax.custom_jvp
 def _row_by_row(lam: Array, theta: Array, e: Array) -> Array:
-    """`Square.positive_degrees` of a few nodes: one row after the other is made and added.
+    """Compute `Square.positive_degrees` of a few nodes by adding one row after the other.
 
-    No edge array is ever stored, which makes it three times faster than the plain form; with the
-    tangent beside it, twice.
+    No edge array is ever stored. That makes it three times faster than the plain form, and twice
+    as fast where the tangent is computed as well.
     """
     total = jnp.zeros_like(lam)
     for k in range(len(lam)):
@@ -149,28 +155,30 @@ def _row_by_row(lam: Array, theta: Array, e: Array) -> Array:
 
 
 def _row(lam: Array, theta: Array, e: Array, k: int) -> tuple[Array, Array]:
-    """Row k of S'lam/2 - theta e, and where it is positive and off the diagonal."""
+    """Return row k of S'lam/2 - theta e, and where it is positive and not on the diagonal."""
     slack = (lam + lam[k]) / 2 - theta * e[k]
     other = (np.arange(len(lam)) != k).reshape(-1, *[1] * (lam.ndim - 1))
     return slack, (slack > 0) & other
 
 
-def _row_by_row_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
+def _row_by_row_jvp(
+    primals: tuple[Array, Array, Array], tangents: tuple[Array, Array, Array]
+) -> tuple[Array, Array]:
     lam, theta, e = primals
     d_lam, d_theta, d_e = tangents
-    total, change = jnp.zeros_like(lam), jnp.zeros_like(lam)
+    total, tangent = jnp.zeros_like(lam), jnp.zeros_like(lam)
     for k in range(len(lam)):
         slack, present = _row(lam, theta, e, k)
         total += jnp.where(present, slack, 0)
-        moved: Any = 0
+        d_slack: Array = 0
         if not isinstance(d_lam, SymbolicZero):
-            moved = moved + (d_lam + d_lam[k]) / 2
+            d_slack = d_slack + (d_lam + d_lam[k]) / 2
         if not isinstance(d_theta, SymbolicZero):
-            moved = moved - d_theta * e[k]
+            d_slack = d_slack - d_theta * e[k]
         if not isinstance(d_e, SymbolicZero):
-            moved = moved - theta * d_e[k]
-        change += jnp.where(present, moved, 0)
-    return total, change
+            d_slack = d_slack - theta * d_e[k]
+        tangent += jnp.where(present, d_slack, 0)
+    return total, tangent
 
 
 _row_by_row.defjvp(_row_by_row_jvp, symbolic_zeros=True)
@@ -178,9 +186,9 @@ _row_by_row.defjvp(_row_by_row_jvp, symbolic_zeros=True)
 
 @jax.custom_vjp
 def _mixed_row_by_row(lam: Array, theta: Array, e: Array) -> Array:
-    """`Square.mixed_degrees` of a few nodes, without an edge array.
+    """Compute `Square.mixed_degrees` of a few nodes without storing an edge array.
 
-    Its derivative comes back, rather than along: many parameters share one pass.
+    Its derivative is in reverse mode, because the channels have many parameters.
     """
     total = jnp.zeros_like(lam)
     for k in range(lam.shape[1]):
@@ -190,21 +198,25 @@ def _mixed_row_by_row(lam: Array, theta: Array, e: Array) -> Array:
 
 
 def _mixed_row(lam: Array, theta: Array, e: Array, k: int) -> tuple[Array, Array]:
-    """Row k of S'lam_i/2 - theta_ji e, (j, i, nodes, ...), and where it counts."""
+    """Return row k of S'lam_i/2 - theta_ji e, shape (j, i, nodes, ...), and its active edges."""
     each = theta.reshape(*theta.shape, *[1] * (lam.ndim - 1))
     slack = ((lam + lam[:, k : k + 1]) / 2) - each * e[k]
     other = (np.arange(lam.shape[1]) != k).reshape(-1, *[1] * (lam.ndim - 2))
     return slack, (slack > 0) & other
 
 
-def _mixed_forward(lam: Array, theta: Array, e: Array) -> tuple[Array, Any]:
+def _mixed_forward(lam: Array, theta: Array, e: Array) -> tuple[Array, tuple[Array, Array, Array]]:
     return _mixed_row_by_row(lam, theta, e), (lam, theta, e)
 
 
-def _mixed_back(given: Any, out: Array) -> tuple[Array, Array, Array]:
-    """Both ends of an edge answer for its weight: (out + out[k])/2, and rows are columns."""
-    lam, theta, e = given
-    out = out / len(lam)
+def _mixed_back(inputs: tuple[Array, Array, Array], cotangent: Array) -> tuple[Array, Array, Array]:
+    """Pull the cotangent of the degrees back to (lam, theta, e).
+
+    An edge adds to the degrees of both its ends, so row k receives (out + out[k])/2 for lam and
+    theta. Each entry of e is used in one row only, so there it is `out` itself.
+    """
+    lam, theta, e = inputs
+    out = cotangent / len(lam)
     each = theta.reshape(*theta.shape, *[1] * (lam.ndim - 1))
     by_lam, by_e, weighted = jnp.zeros_like(lam), [], jnp.zeros((*theta.shape, *lam.shape[1:]))
     for k in range(lam.shape[1]):

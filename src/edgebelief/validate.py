@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from math import isqrt
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -231,6 +232,22 @@ def check_number(value: Any, what: str) -> float:
         raise SettingTypeError(f"must be a number; got {value!r}.", argument=what) from None
 
 
+def check_whole(value: object, what: str, least: int) -> int:
+    """Return a setting that is a whole number, at least `least`."""
+    number = check_number(value, what)
+    if not (number.is_integer() and number >= least):
+        problem = f"must be a whole number, at least {least}; got {value!r}."
+        raise SettingError(problem, argument=what)
+    return int(number)
+
+
+def check_choice(value: object, what: str, values: Sequence[object], otherwise: str = "") -> None:
+    """Refuse a setting that is none of the `values`; `otherwise` says what else it may be."""
+    if not ((value is None or isinstance(value, str)) and value in values):
+        problem = f"must be one of {values}{otherwise}; got {value!r}."
+        raise SettingError(problem, argument=what)
+
+
 def check_theta(theta: object) -> float:
     """Return theta, a positive finite number."""
     value = check_number(theta, "theta")
@@ -249,11 +266,7 @@ def check_stopping(tol: object, max_iter: object) -> tuple[float, int]:
     tolerance = check_number(tol, "tol")
     if not tolerance >= 0:
         raise SettingError(f"must be at least 0; got {tolerance:g}.", argument="tol")
-    steps = check_number(max_iter, "max_iter")
-    if not (np.isfinite(steps) and steps >= 0 and steps == int(steps)):
-        problem = f"must be a whole number, at least 0; got {max_iter}."
-        raise SettingError(problem, argument="max_iter")
-    return tolerance, int(steps)
+    return tolerance, check_whole(max_iter, "max_iter", 0)
 
 
 def check_labels(
@@ -288,8 +301,7 @@ def check_edge_weights(
         k = int(np.argmax(odd))
         remedy = ["Take its size", "leave negative edges out (0)"]
         raise InputError(
-            f"is {array[k]:g}; weights must be finite: above 0 (edge), 0 (no edge) or NaN "
-            f"(unknown)",
+            f"is {array[k]:g}; weights must be above 0 (edge), 0 (no edge) or NaN (unknown)",
             argument="labels",
             where=_pair(k, support, names),
             remedy=["Correct it", "say NaN"] if np.isinf(array[k]) else remedy,
@@ -313,7 +325,7 @@ def _label_vector(
 
 
 def check_names(
-    names: Iterable[object], n_nodes: int, what: str = "node names", where: str | None = None
+    names: Iterable[object], n_nodes: int, what: str = "node names", where: str | Path | None = None
 ) -> tuple[str, ...]:
     """Return node names as strings: as many as nodes, none twice."""
     texts = tuple(str(name) for name in names)
@@ -405,11 +417,8 @@ def _pair(k: int, support: Support, names: Sequence[Hashable] | None) -> tuple[H
 def _check_square(matrix: np.ndarray, what: str) -> None:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) < 2:
         signals = "For signals, use edgebelief.data.distances first"
-        raise InputError(
-            f"must be a square matrix of at least 2 nodes; got shape {matrix.shape}.",
-            argument=what,
-            remedy=signals if matrix.ndim == 2 else (),
-        )
+        problem = f"must be a square matrix of at least 2 nodes; got shape {matrix.shape}."
+        raise InputError(problem, argument=what, remedy=signals if matrix.ndim == 2 else ())
 
 
 def _check_finite(

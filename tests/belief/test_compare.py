@@ -71,7 +71,7 @@ def test_compare_puts_the_better_one_first(data, posterior):
     table = compare(0, {"one layer": worse, "ten": posterior}, data)
     assert table.index.tolist() == ["ten", "one layer"]
     assert table["behind"].tolist()[0] == 0
-    assert table["behind"].iloc[1] > 2 * table["se of behind"].iloc[1]
+    assert table["behind"].iloc[1] > 2 * table["se_behind"].iloc[1]
     for name, one in (("one layer", worse), ("ten", posterior)):
         scores = leave_one_out(0, one, data).scores
         assert np.isclose(table.loc[name, "elpd"], scores.sum())
@@ -88,11 +88,9 @@ def test_models_are_fitted_and_scored_on_other_graphs(data):
         table.loc["model"].to_numpy(float), table.loc["posterior"].to_numpy(float)
     )
     score = metrics.nll(predict(fitted, data))
-    assert table.loc["model", "NLL"] == pytest.approx(float(score))
+    assert table.loc["model", "nll"] == pytest.approx(float(score))
     n = len(score.per_graph)
-    assert table.loc["model", "se of NLL"] == pytest.approx(
-        score.per_graph.std(ddof=1) / np.sqrt(n)
-    )
+    assert table.loc["model", "se_nll"] == pytest.approx(score.per_graph.std(ddof=1) / np.sqrt(n))
 
 
 def test_copies_of_a_draw_count_as_often_as_they_are_there(data, posterior):

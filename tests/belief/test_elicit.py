@@ -93,8 +93,8 @@ def test_the_table_holds_the_means(data):
     sweep = theta_sweep(data, [0.1, 1.0])
     table = sweep.table()
     np.testing.assert_allclose(table["density"], sweep.density.mean(0))
-    np.testing.assert_allclose(table["weight q50"], sweep.median_weight)
-    assert list(table["most components"]) == list(sweep.components.max(0))
+    np.testing.assert_allclose(table["weight_q50"], sweep.median_weight)
+    assert list(table["most_components"]) == list(sweep.components.max(0))
 
 
 @pytest.mark.parametrize(

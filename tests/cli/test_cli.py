@@ -18,6 +18,7 @@ import edgebelief as eb
 from edgebelief.belief import elicit_prior
 from edgebelief.cli import main
 from edgebelief.data import load_dataset, read_signals, read_table
+from edgebelief.infer import Prior, fixed, half_normal, loguniform
 
 from .tables import NAMES, square, table
 
@@ -171,6 +172,35 @@ def test_elicit_check_and_fit_share_a_prior(edgebelief, walk, tmp_path):
     (check,) = eb.GraphLearner(prior=expected, depth=10).predictive_checks(data, n=20, key=3)
     assert ran.json()["prior"]["mean"] == check.values.mean()
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [
+        (["--network", "pds"], {"network": "pds"}),
+        (["--scale", "median"], {"scale": "median"}),
+        (["--size-aware"], {"size_aware": True}),
+    ],
+)
+def test_check_draws_from_any_model_that_can_be_fitted(edgebelief, walk, options, settings):
+    arguments = ["--depth", 10, "--draws", 20, "--seed", 3, "--json", *options]
+    ran = edgebelief("check", walk / "data.npz", *arguments)
+    assert ran.code == 0, ran.err
+    learner = eb.GraphLearner(depth=10, **settings)
+    (check,) = learner.predictive_checks(load_dataset(walk / "data.npz"), n=20, key=3)
+    assert ran.json()["prior"]["mean"] == check.values.mean()
+
+
+def test_a_prior_file_may_hold_every_marginal(edgebelief, walk, tmp_path):
+    prior = tmp_path / "prior.json"
+    prior.write_text(
+        '{"theta": {"kind": "fixed", "value": 0.2}, "delta": {"kind": "halfnormal", "scale": 9},'
+        ' "b": {"kind": "loguniform", "low": 0.1, "high": 10}}'
+    )
+    fit = ["fit", walk / "data.npz", "--prior", prior, "--depth", 10]
+    assert edgebelief(*fit, "--out", tmp_path / "m.eb").code in (0, 4)
+    expected = Prior(theta=fixed(0.2), delta=half_normal(9), b=loguniform(0.1, 10))
+    assert eb.load(tmp_path / "m.eb").model_.prior == expected
 
 
 def test_score_is_the_calibration_report(edgebelief, walk):

@@ -37,7 +37,7 @@ def test_fit_predict_score(edgebelief, roads):
     assert edgebelief("predict", *given, "--out", roads / "o.csv").code == ran.code
     table = read_table(roads / "o.csv")
     low, mean, high = (
-        pd.to_numeric(table[name]) for name in ("weight low", "weight", "weight high")
+        pd.to_numeric(table[name]) for name in ("weight_low", "weight", "weight_high")
     )
     assert ((low < mean) & (mean < high)).mean() > 0.9
     scored = edgebelief("score", *given, "--json").json()
@@ -52,6 +52,10 @@ def test_labels_are_weights_when_asked(edgebelief, roads):
     assert ran.code == 3
     assert "keep them (--weighted)" in ran.err
     assert edgebelief(*fit, "--weighted", "--out", roads / "one.eb").code in (0, 4)
+    check = ("check", *fit[1:], "--draws", 20, "--json")
+    assert edgebelief(*check).code == 3
+    checked = edgebelief(*check, "--weighted").json()["prior"]
+    assert checked["observed"] == (load_dataset(roads / "data.npz")[0].w > 0).mean()
     (roads / "groups.csv").write_text("node,group\n" + "".join(f"{i},x\n" for i in range(8)))
     ran = edgebelief("fit", roads / "distances.csv", "--groups", roads / "groups.csv",
                      "--weighted", "--out", roads / "two.eb")  # fmt: skip

@@ -79,12 +79,12 @@ def test_a_head_predicts_explains_saves_and_reports(head, data, tmp_path):
 
 
 def test_a_file_may_not_ask_for_any_number_of_channels():
-    from edgebelief.persist.learner import _check_network
+    from edgebelief.persist.learner import check_network
 
     with pytest.raises(ModelFileError, match="1,000 channels"):
-        _check_network(MIMO(channels=1000))
+        check_network(MIMO(channels=1000))
     with pytest.raises(ModelFileError, match="layers"):
-        _check_network(StochasticHead(MIMO(depth=10**9)))
+        check_network(StochasticHead(MIMO(depth=10**9)))
 
 
 def test_what_is_fixed_is_saved(data, tmp_path):

@@ -100,13 +100,13 @@ def test_predictions_go_into_table_graph_and_matrices(data, learner):
     assert belief.mean.shape == (8, 8)
     np.testing.assert_allclose(belief.probability, learner.predict_proba(X))
     table = learner.edge_table(X)
-    columns = ["high", "weight", "weight low", "weight high", "decision"]
+    columns = ["high", "weight", "weight_low", "weight_high", "decision"]
     assert table.columns.tolist()[-5:] == columns
     row = table.iloc[0]
     i, j = int(row["source"]), int(row["target"])
     assert row["weight"] == belief.mean[i, j]
-    assert (row["weight low"], row["weight high"]) == (belief.low[i, j], belief.high[i, j])
-    assert "weight low" not in learner.edge_table(X, level=None)
+    assert (row["weight_low"], row["weight_high"]) == (belief.low[i, j], belief.high[i, j])
+    assert "weight_low" not in learner.edge_table(X, level=None)
     graph = learner.to_networkx(X)
     assert graph.edges[row["source"], row["target"]]["weight"] == row["weight"]
     several = learner.predict_weights(data[8:])
@@ -145,7 +145,7 @@ def test_report_lists_weights(data, learner, tmp_path):
     table = learner.edge_table(data[8:])
     first = table.sort_values("probability", ascending=False, kind="stable").iloc[0]
     assert "weight, if an edge" in page
-    assert f"{number(first['weight'])} ({number(first['weight low'])} to" in page
+    assert f"{number(first['weight'])} ({number(first['weight_low'])} to" in page
     assert "with 1 they are proportional" in page
 
 

@@ -192,6 +192,20 @@ def test_a_model_of_many_graphs_is_kept(data, path):
     assert loaded(learner, path).posterior_.fingerprint == many
 
 
+def test_a_comparison_comes_back_and_old_names_of_its_columns_become_new_ones(data, path):
+    learner = by_hand(data, MAP(), 1)
+    columns = ["elpd", "se", "behind", "se_behind", "largest_k", "refits", "log_evidence"]
+    rows = [[-3.5, 1.0, 0.0, 0.0, 0.5, 1.0, np.nan], [-4.5, 1.0, 1.0, 0.2, 0.6, 0.0, -9.0]]
+    table = pd.DataFrame(rows, index=["additive", "affine"], columns=columns)
+    learner.comparison_ = table
+    pd.testing.assert_frame_equal(loaded(learner, path).comparison_, table)
+    kind, settings, arrays = modelfile.read(path)
+    old = ["elpd", "se", "behind", "se of behind", "largest k", "refits", "log evidence"]
+    settings["comparison"]["columns"] = old
+    modelfile.write(path, kind, settings, arrays)
+    pd.testing.assert_frame_equal(load(path).comparison_, table)
+
+
 class OwnNetwork(DPG):
     pass
 

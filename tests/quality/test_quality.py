@@ -1,9 +1,11 @@
-"""How good the additive readout is: what is promised of it, measured."""
+"""How good the additive readout is: every promise of the documentation, measured."""
 
 import json
 
 import numpy as np
 import pytest
+from reproduction.item import AUTHORS_GRAPHS
+from reproduction.models import authors_graphs
 
 from edgebelief import GraphLearner, metrics
 from edgebelief.belief import predict, term_curves
@@ -22,23 +24,20 @@ def predicted(readout, train, test, key=0):
     return predict(Exact().run(key, EdgeModel(DPG(), readout), train), test)
 
 
-def of_authors(folder):
-    with np.load(folder / "rg032.npz") as file:
-        return [
-            GraphDataset(list(file[f"{part}_distances"]), list(file[f"{part}_adjacency"]))
-            for part in ("train", "test")
-        ]
+def authors_split(folder):
+    graphs = authors_graphs(folder / AUTHORS_GRAPHS)
+    return graphs["train"], graphs["test"]
 
 
 def test_published_split_of_the_papers_graphs(shared_data):
-    found = predicted(Additive(), *of_authors(shared_data))
-    assert metrics.nll(found) < 6.0
-    assert metrics.error(found) < 0.0105
+    predictions = predicted(Additive(), *authors_split(shared_data))
+    assert metrics.nll(predictions) < 6.0
+    assert metrics.error(predictions) < 0.0105
 
 
 @pytest.mark.long
 def test_published_split_with_relative_features(shared_data):
-    train, test = of_authors(shared_data)
+    train, test = authors_split(shared_data)
     learner = GraphLearner(readout=Additive(relative=True)).fit(train)
     assert learner.scale_ == "relative"
     assert -learner.score(test) < 6.7
@@ -50,7 +49,7 @@ def test_published_split_of_the_stocks(shared_data):
 
 @pytest.mark.long
 def test_halves_of_each_sector(shared_data):
-    """20 random ones, as the published split is: half of each sector."""
+    """20 random splits, of the same kind as the published one."""
     stored = json.loads((shared_data / "sp500_split.json").read_text())
     rows = (shared_data / "sp500_sectors.csv").read_text().splitlines()[1:]
     sector = dict(row.split(",")[:2] for row in rows)
@@ -81,11 +80,11 @@ def test_images_of_digits(shared_data):
 @pytest.mark.long
 @pytest.mark.parametrize("n_graphs", [1, 2, 5])
 def test_with_few_graphs_it_is_no_worse_than_the_papers(shared_data, n_graphs):
-    train, test = of_authors(shared_data)
+    train, test = authors_split(shared_data)
     gaps = []
     for draw in range(20):
-        some = train[np.random.default_rng(draw).permutation(len(train))[:n_graphs]]
-        scores = [metrics.nll(predicted(r, some, test, draw)) for r in (Affine(), Additive())]
+        chosen = train[np.random.default_rng(draw).permutation(len(train))[:n_graphs]]
+        scores = [metrics.nll(predicted(r, chosen, test, draw)) for r in (Affine(), Additive())]
         gaps.append(scores[1] - scores[0])
     assert np.mean(gaps) < np.std(gaps, ddof=1) / np.sqrt(20)
 
@@ -102,31 +101,33 @@ def test_relative_features_carry_over_to_larger_graphs():
     for n_nodes, n_train in ((40, 10), (80, 4)):
         test = sample(1, 10, n_nodes)
         again = GraphLearner(readout=readout).fit(sample(2, n_train, n_nodes))
-        errors = [float(one.calibration_report(test).error) for one in (small, again)]
+        errors = [float(x.calibration_report(test).error) for x in (small, again)]
         assert errors[0] < 1.5 * errors[1]
 
 
 def test_units_do_not_matter_to_relative_features():
     data = GraphDataset.sample(0, RandomGeometric(0.4), 12, 10, n_signals=100)
-    found = []
+    probabilities = []
     for unit in (1.0, 1000.0):
-        here = GraphDataset([unit * r.e for r in data], [r.a for r in data])
-        learner = GraphLearner(readout=Additive(relative=True), depth=50).fit(here[:8])
-        found.append(learner.predict_proba(here[8:]))
-    np.testing.assert_allclose(*found, atol=1e-3)
+        scaled = GraphDataset([unit * r.e for r in data], [r.a for r in data])
+        learner = GraphLearner(readout=Additive(relative=True), depth=50).fit(scaled[:8])
+        probabilities.append(learner.predict_proba(scaled[8:]))
+    np.testing.assert_allclose(*probabilities, atol=1e-3)
 
 
 @pytest.fixture(scope="module")
 def noisy():
-    """Distances from few signals, which leave much in doubt."""
+    """Distances from few signals, which leave many edges uncertain."""
     return GraphDataset.sample(5, RandomGeometric(0.4), 52, 15, n_signals=15)
 
 
 def informed(data, covariate):
-    given = [
+    covariates = [
         {"known": covariate(record, np.random.default_rng(t))} for t, record in enumerate(data)
     ]
-    return GraphDataset([r.e for r in data], [r.a for r in data], n_signals=15, covariates=given)
+    return GraphDataset(
+        [r.e for r in data], [r.a for r in data], n_signals=15, covariates=covariates
+    )
 
 
 def scores_with(data):
@@ -141,7 +142,7 @@ def without(noisy):
     return metrics.nll(predict(posterior, noisy[12:])).per_graph
 
 
-def test_a_covariate_that_matters_is_found(noisy, without):
+def test_a_covariate_that_matters_is_detected(noisy, without):
     def mostly_right(record, rng):
         return np.where(rng.random(record.a.size) < 0.2, 1 - record.a, record.a)
 

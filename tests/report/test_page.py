@@ -60,25 +60,25 @@ def small():
 def test_what_was_learned_in_words(small):
     text = Page(small.html()).text
     assert "about one graph of 3 nodes: 3 pairs that could be joined" in text
-    assert "2 pairs are believed to be edges (probability over one half); 1 of them near" in text
-    assert "1 pair is doubtful, with a probability between 0.2 and 0.8." in text
-    assert "0.5 of 3 calls (17.7 %) are expected to be wrong" in text  # 0.03 + 0.4 + 0.1
-    assert "The least certain pair is ada and cy, with probability 0.60." in text
-    assert "right for 66.7 % of them, where the belief itself expected 82.3 %." in text
-    assert "Always answering “no edge” would have been right for 66.7 %." in text
+    assert "2 pairs are predicted to be edges (probability over one half); 1 of them near" in text
+    assert "1 pair is uncertain, with a probability between 0.2 and 0.8." in text
+    assert "0.5 of 3 pairs (17.7 %) are expected to be wrong" in text  # 0.03 + 0.4 + 0.1
+    assert "The most uncertain pair is ada and cy, with probability 0.60." in text
+    assert "right for 66.7 % of them; the model expected 82.3 %." in text
+    assert "Always predicting “no edge” would be right for 66.7 %." in text
     # Variances 0.0291, 0.24, 0.09: ada has the first two of 0.3591, cy the last two.
-    assert "Doubt is greatest around node cy: its pairs hold 91.9 % of the doubt" in text
-    assert "Of all this doubt, 0.3 % is about the parameters" in text  # 3 * 0.02^2 / 0.3591
+    assert "node cy is the most uncertain: its pairs have 91.9 % of the variance" in text
+    assert "Of the total variance, 0.3 % is epistemic" in text  # 3 * 0.02^2 / 0.3591
 
 
-def test_labels_that_were_fitted_are_said_to_flatter(small):
+def test_labels_that_were_fitted_are_said_to_be_optimistic(small):
     assert "labels that the model was fitted to" not in Page(small.html()).text
     again = Report.of(
         posterior_of(small.data), small.data, predictions=small.predictions, check_draws=0
     )
     text = Page(again.html()).text
     assert "These are the labels that the model was fitted to" in text
-    assert "so this flatters" in text
+    assert "so the scores are optimistic" in text
 
 
 def test_scores_are_those_of_the_metrics():
@@ -218,8 +218,8 @@ def test_a_large_graph_makes_a_small_page():
     assert graph["mean"][_place(LARGEST, 3, 150)] == pytest.approx(
         made.predictions[0].mean[_place(n_nodes, i, j)], abs=1e-6
     )
-    assert f"the matrices show the {LARGEST} nodes that expect the most edges" in page.text
-    assert "the 5,000 most probable edges can be drawn" in page.text
+    assert f"the matrices show the {LARGEST} nodes with the largest expected degree" in page.text
+    assert "the 5,000 most probable edges are drawn" in page.text
 
 
 def test_graphs_up_to_300_nodes_are_whole():
@@ -234,7 +234,7 @@ def test_of_many_graphs_the_first_are_shown_and_all_are_counted():
     page = Page(random_report([6] * 40).html())
     assert len(page.data["graphs"]) == GRAPHS
     assert page.tags["option"] == 2 * GRAPHS  # two selectors
-    assert f"holds the first {GRAPHS} of 40 graphs" in page.text
+    assert f"has only the first {GRAPHS} of 40 graphs" in page.text
     assert "about 40 graphs of 6 nodes each: 600 pairs" in page.text
 
 
@@ -258,13 +258,13 @@ def test_partly_known_labels_are_counted():
     made = random_report([9], labels="some")
     known = made.data.n_labels
     assert 0 < known < 36
-    assert f"The true answer is known for {known} of 36 pairs" in Page(made.html()).text
+    assert f"The label is known for {known} of 36 pairs" in Page(made.html()).text
 
 
 def test_a_point_has_no_density():
     page = Page(random_report([6], n_draws=1).html())
     assert set(page.data["marginals"].values()) == {None}
-    assert "gives one value, without a spread" in page.text
+    assert "gives a point estimate" in page.text
     assert not any("data-parameter" in attrs for _, attrs in page.elements)
     assert "0.2" in page.text  # PARAMS["theta"]
 
@@ -272,7 +272,7 @@ def test_a_point_has_no_density():
 def test_parameters_are_explained_with_prior_and_posterior():
     made = random_report([6])
     page, summary = Page(made.html()), made.posterior.summary()
-    assert "how sparse the graph is" in page.text
+    assert "The sparsity of the graph" in page.text
     for name in PARAMS:
         row = " ".join(f"{summary[column][name]:.4g}" for column in summary.columns)
         assert f"{name} {row}" in page.text
@@ -300,8 +300,8 @@ def test_belief_in_nothing_is_said():
     predictions = believed(data, [[0.1, 0.1, 0.1]])
     made = Report.of(posterior_of(data), data, predictions=predictions, check_draws=0)
     text = Page(made.html()).text
-    assert "No pair is believed to be an edge" in text
-    assert "so no edge is believed" in text
+    assert "No pair is predicted to be an edge" in text
+    assert "so no edge is predicted" in text
 
 
 def test_graphs_of_different_sizes():
@@ -318,13 +318,13 @@ def test_findings_cautions_and_assumptions_are_shown():
         assumptions=["No labels: trained on 50 simulated graphs."],
     )  # fmt: skip
     text = Page(made.html()).text
-    assert "2 things to know before believing the numbers" in text
+    assert "2 things to know before you rely on the numbers" in text
     assert "Dead network The network is dead. Multiply the distances by 10." in text
     assert "times those that were fitted" in text
-    assert "What this rests on No labels: trained on 50 simulated graphs." in text
+    assert "Assumptions No labels: trained on 50 simulated graphs." in text
     assert "R-hat 1.2" in text
-    assert "Nothing wrong was found" not in text
-    assert "Nothing wrong was found" in Page(random_report([6]).html()).text
+    assert "No problem found" not in text
+    assert "No problem found" in Page(random_report([6]).html()).text
 
 
 def test_settings_make_it_again():
@@ -350,7 +350,7 @@ def test_checks_are_the_prior_and_posterior_predictive():
         assert sum(block["share"]) == pytest.approx(1, abs=1e-4)
         density = np.concatenate([record.a for record in data]).mean()
         assert block["observed"] == pytest.approx(density)
-        assert f"In 60 data sets drawn from the {check.source}" in page.text
+        assert f"Over 60 data sets drawn from the {check.source}" in page.text
     again = prior_predictive(_first_key(0), made.posterior.model, data, n=60)
     np.testing.assert_array_equal(made.checks[0].values, again.values)
 

@@ -79,9 +79,9 @@ def test_slack_is_among_the_parts(plain):
         assert min(abs(parts["weight"]), abs(parts["slack"])) == 0  # one side of the threshold
         assert sum(parts.values()) == pytest.approx(why.logit)
     text = Page(made.html()).text
-    assert "How fast belief falls for pairs without a weight" in text
-    assert "at the threshold of having a weight: its probability is 1/(1 + exp(b))" in text
-    assert "slack for what it lacks to have a weight" in text
+    assert "How fast the probability falls with the distance of a pair from having a weight" in text
+    assert "at the threshold of having a weight is an edge with probability 1/(1 + exp(b))" in text
+    assert "slack how far the pair is from having a weight" in text
 
 
 def test_listed_parts_and_the_others_add_up_to_the_log_odds(made):
@@ -127,7 +127,7 @@ def test_rows_tell_what_raised_and_lowered_them(made, page):
 def test_an_edge_without_reasons_is_a_plain_row():
     page = Page(random_report([6]).html())
     assert page.tags["details"] == 0
-    assert "what raised and lowered it" not in page.text
+    assert "what raises and lowers its probability" not in page.text
 
 
 def test_what_is_the_same_for_all_is_no_reason():
@@ -157,18 +157,18 @@ def test_vectors_are_counted_and_not_listed(made, page):
     shown = [attrs["data-parameter"] for _, attrs in page.elements if "data-parameter" in attrs]
     assert shown == ["theta", "delta", "b"]
     assert (
-        f"All belief comes from 3 numbers and from the curves under “What raises or lowers "
-        f"belief”, which are made of {sum(sizes.values())} further numbers "
-        f"({sizes['curves']} coefficients and {sizes['scales']} scales)."
+        f"The model has 3 scalar parameters, and {sum(sizes.values())} further parameters "
+        f"({sizes['curves']} coefficients and {sizes['scales']} scales) of the curves under "
+        f"“What raises or lowers the probability”."
     ) in page.text
-    assert "before the curves add to it" in page.text  # b
-    assert "further number" not in Page(random_report([5]).html()).text
+    assert "to which the curves add nothing" in page.text  # b
+    assert "further parameter" not in Page(random_report([5]).html()).text
 
 
 def test_terms_have_a_section_where_there_are_terms(page):
     assert "terms" in ids(page)
     assert ("a", {"href": "#terms"}) in page.elements
-    assert "Besides the weight that the network gives a pair, 4 terms add to its log odds" in (
+    assert "Besides the weight from the network, 4 terms add to the log odds of a pair" in (
         page.text
     )
     for _, attrs in page.elements:
@@ -197,7 +197,7 @@ def test_needed_terms_are_named():
     assert said(yes[0]) == "<strong>The labels need <bdi>near</bdi>.</strong>"
     assert "the labels need none of them" in said(*no)
     point = curve("near", 1.0)._replace(low=np.ones(5), mean=np.ones(5), high=np.ones(5))
-    assert said(point).startswith("NUTS gives one value, without a band")
+    assert said(point).startswith("NUTS gives a point estimate without a credible band")
 
 
 def test_terms_in_numbers():
@@ -217,7 +217,7 @@ def test_of_very_many_terms_the_largest_are_drawn():
     made = replace(random_report([4]), terms=tuple(curve(f"term {k}", 1.0) for k in range(30)))
     page = Page(made.html())
     assert len(page.data["terms"]) == TERMS
-    assert f"Drawn are the {TERMS} largest of 30 terms; the table has all." in page.text
+    assert f"The {TERMS} largest of 30 terms are drawn; the table has all." in page.text
     assert "term 29 1 yes" in page.text
 
 

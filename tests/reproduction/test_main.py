@@ -1,4 +1,4 @@
-"""The paper from the shell: bad requests are named, results are said and written."""
+"""The paper from the shell: errors name the bad request, results are printed and written."""
 
 import json
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from reproduction import ITEMS, SHARING
 
 
 class Ran(NamedTuple):
-    """How a run ended and what it said."""
+    """The exit code and the output of a run."""
 
     code: int
     out: str
@@ -38,15 +38,15 @@ def reproduction():
 def test_an_unknown_item(reproduction, tmp_path):
     ran = reproduction("nothing", "--out", tmp_path / "new")
     assert ran.code == 2
-    assert "no item is called 'nothing'; there are sweep, checks" in ran.err
+    assert "no item is called 'nothing'; the items are sweep, checks" in ran.err
     assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [(("--data", "no-such-folder"), "is no folder"), (("--out", "a-file"), "is a file")],
+    [(("--data", "no-such-folder"), "is not a folder"), (("--out", "a-file"), "is a file")],
 )
-def test_folders_that_are_none(reproduction, tmp_path, monkeypatch, options, said):
+def test_bad_folders(reproduction, tmp_path, monkeypatch, options, said):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a-file").write_text("")
     ran = reproduction("sweep", "--small", *options)
@@ -54,7 +54,7 @@ def test_folders_that_are_none(reproduction, tmp_path, monkeypatch, options, sai
     assert said in ran.err
 
 
-def test_data_that_are_missing(reproduction, tmp_path):
+def test_missing_data(reproduction, tmp_path):
     ran = reproduction("stocks", "--small", "--out", tmp_path)
     assert ran.code == 0
     assert "needs sp500_prices.csv: give its folder as --data" in ran.out
@@ -62,16 +62,16 @@ def test_data_that_are_missing(reproduction, tmp_path):
 
 
 @pytest.mark.slow
-def test_an_item_is_said_and_written(reproduction, tmp_path):
+def test_results_are_printed_and_written(reproduction, tmp_path):
     first = reproduction("sweep", "--small", "--out", tmp_path, "--json")
     assert first.code == 0
-    found = first.json()["items"]["sweep"]
+    results = first.json()["items"]["sweep"]
     again = reproduction("sweep", "--small", "--out", tmp_path)
-    for sentence in found["says"]:
+    for sentence in results["says"]:
         assert sentence in again.out
     page = (tmp_path / "reproduction.md").read_text()
-    assert "a rehearsal, not a result" in page
-    for path in found["figures"].values():
+    assert "a test that everything runs, not a result" in page
+    for path in results["figures"].values():
         assert (tmp_path / path).is_file()
         assert path in page
 
@@ -82,11 +82,11 @@ def test_items_side_by_side(reproduction, tmp_path):
     assert ran.code == 0
     assert "2/2  " in ran.out
     assert "needs sp500_prices.csv" in ran.out
-    assert "included" in ran.out
+    assert "including pieces computed earlier" in ran.out
     assert (tmp_path / "sweep.json").is_file()
 
 
-def test_items_that_share_things_are_items():
+def test_groups_that_share_a_process_are_items():
     together = [name for group in SHARING for name in group]
     assert set(together) <= set(ITEMS)
     assert len(set(together)) == len(together)

@@ -1,11 +1,11 @@
-"""Items of the paper: kept once computed, shown beside what was published, honest when missing."""
+"""Items of the paper: stored once computed, compared with what was published, named if missing."""
 
 import importlib
 import json
 
 import numpy as np
 import pytest
-from reproduction.item import kept, plain, slug
+from reproduction.item import jsonable, save_outcome, slug
 from reproduction.models import quietly, scores, thinned
 
 from edgebelief.belief import predict
@@ -38,13 +38,13 @@ def test_a_piece_is_computed_once(work):
     assert called == [3, 4]
 
 
-def test_what_only_says_where_things_are_does_not_count(work):
+def test_paths_do_not_change_the_key_of_a_piece(work):
     work.once(counted, 3, using=(False,))
     work.once(counted, 3, using=())
     assert called == [3]
 
 
-def test_a_piece_that_was_stopped_is_computed_again(work):
+def test_an_interrupted_piece_is_computed_again(work):
     with pytest.raises(KeyboardInterrupt):
         work.once(counted, 5, using=(True,))
     assert work.once(counted, 5)["twice"] == 10
@@ -56,35 +56,35 @@ def test_distance_from_the_paper_is_in_standard_errors():
     assert Row("x", 3.0, 0.5).away is None
 
 
-def test_an_outcome_is_kept_as_numbers_and_pictures(work):
+def test_an_outcome_is_saved_as_numbers_and_pictures(work):
     import matplotlib.pyplot as plt
 
     figure, axis = plt.subplots()
     axis.plot([0, 1])
     outcome = Outcome(["It holds."], [Row("x", np.float64(1.0))], [Table("t", ["a"], [[1]])])
     outcome.figures["Some words, here"] = figure
-    found = kept("sweep", outcome, work)
-    assert found == json.loads((work.out / "sweep.json").read_text())
+    results = save_outcome("sweep", outcome, work)
+    assert results == json.loads((work.out / "sweep.json").read_text())
     for suffix in ("png", "svg"):
         assert (work.out / f"images/reproduction/sweep-some-words-here.{suffix}").stat().st_size
     assert "It holds." in page(work).read_text()
 
 
-def test_the_page_names_every_item_and_says_what_was_not_run(work):
+def test_the_page_names_every_item_and_those_not_run(work):
     text = page(work).read_text()
     for number, name in enumerate(ITEMS, 1):
         assert f"## {number}. " in text
         assert f"Not run: `python -m reproduction {name}`." in text
 
 
-def test_missing_data_are_named_with_what_they_are(work):
-    found = reproduce("stocks", work)
-    assert found["missing"] == "sp500_prices.csv"
+def test_missing_data_are_named_and_described(work):
+    results = reproduce("stocks", work)
+    assert results["missing"] == "sp500_prices.csv"
     assert "Needs `sp500_prices.csv`" in page(work).read_text()
 
 
 def test_an_unknown_item_is_refused(work):
-    with pytest.raises(ValueError, match="no item is called 'nothing'; there are sweep"):
+    with pytest.raises(ValueError, match="no item is called 'nothing'; the items are sweep"):
         reproduce("nothing", work)
 
 
@@ -96,8 +96,8 @@ def test_an_item_says_what_the_paper_says(name):
     assert callable(module.run)
 
 
-def test_plain_and_slug():
-    assert plain({1: (np.float32(0.5), np.inf)}) == {"1": [0.5, None]}
+def test_jsonable_and_slug():
+    assert jsonable({1: (np.float32(0.5), np.inf)}) == {"1": [0.5, None]}
     assert slug("NLL, at P = 10 (all)") == "nll-at-p-10-all"
 
 
@@ -107,12 +107,17 @@ def test_thinned_chains_predict_nearly_the_same():
     engine = NUTS(150, 100, target_accept=0.8)
     with quietly():
         posterior = engine.run(0, EdgeModel(DPG(depth=10)), data[:8])
-    less = thinned(posterior, 80)
-    assert less.n_draws == 80
-    assert np.isclose(less.weights.sum(), 1)
-    every, some = (scores(predict(one, data[8:])) for one in (posterior, less))
-    assert abs(every["NLL"] - some["NLL"]) < 0.05 * every["NLL"]
+    fewer = thinned(posterior, 80)
+    assert fewer.n_draws == 80
+    assert np.isclose(fewer.weights.sum(), 1)
+    full, thin = (scores(predict(p, data[8:]))["NLL"] for p in (posterior, fewer))
+    assert abs(full - thin) < 0.05 * full
     assert thinned(posterior, 400) is posterior
+
+
+def four(row):
+    """The four scores, in the units of `published`."""
+    return row["NLL_mean"], 100 * row["BS_mean"], 100 * row["error_mean"], row["ECE"]
 
 
 def test_published_figures_are_those_of_the_reference(shared_data):
@@ -124,9 +129,7 @@ def test_published_figures_are_those_of_the_reference(shared_data):
     kinds = {"RG(1/3)": "RG_.32", "RG(1/2)": "RG_.5", "ER(1/2)": "ER_.5", "BA(1)": "BA_1"}
     for name, theirs in names.items():
         for kind, key in kinds.items():
-            one = reference["iid_and_label_mismatch"][theirs][key]
-            wanted = one["NLL_mean"], 100 * one["BS_mean"], 100 * one["error_mean"], one["ECE"]
-            np.testing.assert_allclose(published.ENSEMBLES[name][kind], wanted, rtol=1e-3)
-        for p, one in reference["covariate_shift"][theirs].items():
-            wanted = one["NLL_mean"], 100 * one["BS_mean"], 100 * one["error_mean"], one["ECE"]
-            np.testing.assert_allclose(published.SIGNALS[name][p], wanted, rtol=1e-3)
+            row = reference["iid_and_label_mismatch"][theirs][key]
+            np.testing.assert_allclose(published.ENSEMBLES[name][kind], four(row), rtol=1e-3)
+        for p, row in reference["covariate_shift"][theirs].items():
+            np.testing.assert_allclose(published.SIGNALS[name][p], four(row), rtol=1e-3)

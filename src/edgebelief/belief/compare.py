@@ -1,20 +1,22 @@
-"""Which of several models predicts graphs best that it has not seen.
+"""Which of several models best predicts graphs that it has not seen.
 
-The unit is the graph: each is left out in turn, and its labels scored by what the others say. No
-fit is repeated where the posterior's draws can be weighted to forget the graph (Pareto-smoothed
-importance sampling, PSIS; Vehtari, Gelman and Gabry 2017); where Pareto's k says that they cannot,
-the model is fitted again without the graph. Of a single graph what is left is its evidence.
+The unit is the graph: each is left out in turn, and its labels are scored by what the others say.
+No fit is repeated where the posterior's draws can be weighted to leave the graph out
+(Pareto-smoothed importance sampling, PSIS; Vehtari, Gelman and Gabry 2017); where Pareto's k says
+that they cannot, the model is fitted again without the graph. For a single graph the score is the
+log evidence.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
+from numpy.typing import ArrayLike
 
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, split
@@ -27,7 +29,8 @@ from ..infer.posterior import Posterior
 from .metrics import brier, ece, error, nll
 from .predict import predict
 
-# Draws that are weighted; fits that are repeated for one model at most, the worst graphs first.
+# Draws that are weighted; fits that are repeated for one model at most, those of the graphs with
+# the largest Pareto k.
 DRAWS, REFITS = 1000, 10
 
 
@@ -35,14 +38,16 @@ class LeftOut(NamedTuple):
     """How well each graph is predicted by a model that has not seen it."""
 
     scores: Float[np.ndarray, " graphs"]
-    """Log probability of its known labels."""
+    """Log probability of each graph's known labels."""
     pareto_k: Float[np.ndarray, " graphs"]
-    """How hard it was to forget the graph; beyond 0.7, too hard."""
+    """Pareto's k of the importance weights that leave the graph out; beyond 0.7 they are not
+    reliable."""
     refitted: Bool[np.ndarray, " graphs"]
-    """Whether that was not needed, for the model was fitted without it."""
+    """Whether the model was fitted again without the graph, so that k does not matter."""
 
     @property
     def reliable(self) -> bool:
+        """Whether every score can be relied on."""
         return bool((self.refitted | (self.pareto_k <= PARETO_K)).all())
 
 
@@ -50,7 +55,7 @@ def leave_one_out(
     key: Key | int,
     posterior: Posterior,
     data: GraphDataset,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
     engine: Engine | None = None,
 ) -> LeftOut:
     """Score each labelled graph as if it had been left out.
@@ -59,13 +64,13 @@ def leave_one_out(
     ----------
     key : JAX key or int
     posterior : Posterior
-        Of a fit to `data`.
+        The posterior of a fit to `data`.
     data : GraphDataset
     weights : array, shape (n_graphs,), optional
-        Those of the fit.
+        The weights of the graphs in the fit.
     engine : Engine, optional
-        To fit again without the graphs that are hard to forget; without one, `pareto_k` is all
-        that is said about them.
+        Fits again without the graphs whose Pareto k is too large. By default no fit is repeated,
+        and `pareto_k` says which scores are not reliable.
 
     Examples
     --------
@@ -75,8 +80,8 @@ def leave_one_out(
     >>> from edgebelief.networks import DPG
     >>> data = GraphDataset.sample(3, RandomGeometric(0.5), 8, n_nodes=8, n_signals=30)
     >>> posterior = Exact().run(0, EdgeModel(DPG(depth=10)), data)
-    >>> found = leave_one_out(0, posterior, data)
-    >>> found.scores.shape, found.reliable
+    >>> left_out = leave_one_out(0, posterior, data)
+    >>> left_out.scores.shape, left_out.reliable
     ((8,), True)
     """
     counts = check_weights(weights, len(data))
@@ -97,8 +102,8 @@ def leave_one_out(
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InferenceWarning)
-            again = engine.run(keys[t], posterior.model, data, others)
-        scores[t], refitted[t] = predict(again, data[t : t + 1]).log_scores[0], True
+            without = engine.run(keys[t], posterior.model, data, others)
+        scores[t], refitted[t] = predict(without, data[t : t + 1]).log_scores[0], True
     return LeftOut(scores, k, refitted)
 
 
@@ -106,11 +111,11 @@ def compare(
     key: Key | int,
     posteriors: Mapping[str, Posterior | EdgeModel],
     data: GraphDataset,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
     engines: Mapping[str, Engine] | None = None,
     test: GraphDataset | None = None,
 ) -> pd.DataFrame:
-    """Models of the same graphs, the one that predicts left-out graphs best first.
+    """Compare models of the same graphs; the one that best predicts left-out graphs comes first.
 
     Parameters
     ----------
@@ -120,17 +125,19 @@ def compare(
         What was fitted to `data`; or a model, which is fitted first, by its engine or by
         `edgebelief.infer.default_engine`.
     engines : mapping from names to Engine, optional
-        To fit, and to fit again where a graph is hard to forget.
+        The engine of each model: it fits the model, and fits it again without the graphs whose
+        Pareto k is too large.
     test : GraphDataset, optional
         Other graphs with labels, to be scored as well.
 
     Returns
     -------
     DataFrame
-        A row per model: elpd (log score of the left-out graphs, added up) and its standard error;
-        behind (how far below the best) and its standard error, over the graphs; the largest Pareto
-        k of the graphs for which it was relied on; refits; log evidence. With `test`, the mean
-        over its graphs of NLL, Brier score and error, each with its standard error; and ECE.
+        A row per model: elpd (the sum of the log scores of the left-out graphs) and its standard
+        error se; behind (how far below the best) and its standard error se_behind, over the
+        graphs; largest_k, the largest Pareto k among the graphs without a refit; refits;
+        log_evidence. With `test`, the mean over its graphs of nll, brier and error, each with its
+        standard error (se_nll, ...); and ece.
 
     Examples
     --------
@@ -145,47 +152,47 @@ def compare(
     """
     engines = engines or {}
     fits = {
-        name: (engines.get(name) or default_engine(one)).run(key, one, data, weights)
-        if isinstance(one, EdgeModel)
-        else one
-        for name, one in posteriors.items()
+        name: (engines.get(name) or default_engine(fit)).run(key, fit, data, weights)
+        if isinstance(fit, EdgeModel)
+        else fit
+        for name, fit in posteriors.items()
     }
-    found = {
+    left_out = {
         name: leave_one_out(key, fit, data, weights, engines.get(name))
         for name, fit in fits.items()
     }
     counts = check_weights(weights, len(data))
-    scores = {name: counts * one.scores for name, one in found.items()}
+    scores = {name: counts * each.scores for name, each in left_out.items()}
     best = max(scores, key=lambda name: scores[name].sum())
 
-    def spread(values: np.ndarray) -> float:
+    def standard_error(values: np.ndarray) -> float:
         return float(np.sqrt(values.size) * values.std(ddof=1)) if values.size > 1 else np.nan
 
     rows = {
         name: {
             "elpd": scores[name].sum(),
-            "se": spread(scores[name]),
+            "se": standard_error(scores[name]),
             "behind": (scores[best] - scores[name]).sum(),
-            "se of behind": spread(scores[best] - scores[name]),
-            "largest k": float(np.where(one.refitted, 0.0, one.pareto_k).max()),
-            "refits": int(one.refitted.sum()),
-            "log evidence": fits[name].log_evidence,
+            "se_behind": standard_error(scores[best] - scores[name]),
+            "largest_k": float(np.where(each.refitted, 0.0, each.pareto_k).max()),
+            "refits": int(each.refitted.sum()),
+            "log_evidence": fits[name].log_evidence,
             **({} if test is None else _scores(fits[name], test)),
         }
-        for name, one in found.items()
+        for name, each in left_out.items()
     }
     table = pd.DataFrame.from_dict(rows, orient="index")
     return table.sort_values("elpd", ascending=False, kind="stable")
 
 
 def _scores(posterior: Posterior, test: GraphDataset) -> dict[str, float]:
-    """On graphs that no model has seen, with standard errors over them."""
-    found, row = predict(posterior, test), {}
-    for name, score in (("NLL", nll), ("Brier", brier), ("error", error)):
-        value = score(found)
+    """Return the scores on graphs that no model has seen, with standard errors over them."""
+    predictions, row = predict(posterior, test), {}
+    for score in (nll, brier, error):
+        name, value = score.__name__, score(predictions)
         each = value.per_graph[np.isfinite(value.per_graph)]
         row[name] = float(value)
-        row[f"se of {name}"] = (
+        row[f"se_{name}"] = (
             float(each.std(ddof=1) / np.sqrt(each.size)) if each.size > 1 else np.nan
         )
-    return {**row, "ECE": float(ece(found))}
+    return {**row, "ece": float(ece(predictions))}

@@ -101,7 +101,8 @@ def _break_even(cost: tuple[float, float]) -> float:
         ) from None
     if not (extra >= 0 and missed >= 0 and 0 < extra + missed < np.inf):
         raise SettingError(
-            f"must be two at least 0, finite, and not both 0; got {cost!r}.", argument="cost"
+            f"must be two numbers at least 0, finite, and not both 0; got {cost!r}.",
+            argument="cost",
         )
     return extra / (extra + missed)
 

@@ -82,9 +82,9 @@ class ThetaSweep:
         """Tabulate means over the graphs, and the largest number of components, for each theta."""
         columns = {"theta": self.thetas, "density": self.mean_density}
         columns["components"] = self.components.mean(0)
-        columns["most components"] = self.most_components
+        columns["most_components"] = self.most_components
         for k, level in enumerate(self.levels):
-            columns[f"weight q{100 * level:g}"] = self.weights[:, :, k].mean(0)
+            columns[f"weight_q{100 * level:g}"] = self.weights[:, :, k].mean(0)
         return pd.DataFrame(columns)
 
 

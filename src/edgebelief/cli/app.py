@@ -1,9 +1,12 @@
-"""The commands, in the order of the walk."""
+"""The commands, in the order in which they are used.
+
+What a command needs is imported when it runs, so that `--help` does not wait for JAX.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -23,7 +26,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from .. import __version__
+        from ..version import __version__
 
         print(f"edgebelief {__version__}")
         raise typer.Exit()
@@ -32,7 +35,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which.")
+        bool, o.option("--version", "Print the version.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
     pass
@@ -45,35 +48,23 @@ def simulate(
     out: o.Out,
     labels: Annotated[
         Path | None,
-        typer.Option(
-            "--labels",
-            "-l",
-            help="With a table: a second one, of the true edges.",
-            show_default=False,
-        ),
+        o.option("--labels -l", "With a table: a second one, of the true edges."),
     ] = None,
-    ensemble: Annotated[
-        Literal["geometric", "erdos-renyi", "barabasi-albert", "watts-strogatz"],
-        typer.Option(
-            metavar="NAME", help="geometric, erdos-renyi, barabasi-albert or watts-strogatz."
-        ),
-    ] = "geometric",
+    ensemble: o.Ensemble = "geometric",
     density: Annotated[
-        float, typer.Option(metavar="SHARE", max=1, help="Share of the pairs that are joined.")
+        float, o.option("--density SHARE", "Share of the pairs that are joined.", max=1)
     ] = 0.2,
-    nodes: Annotated[int, typer.Option(metavar="INT", min=2, help="Nodes of a graph.")] = 20,
-    signals: Annotated[int, typer.Option(metavar="INT", min=1, help="Signals on each.")] = 200,
-    graphs: Annotated[
-        int, typer.Option(metavar="INT", min=1, help="Graphs, in an .npz data set.")
-    ] = 20,
+    nodes: Annotated[int, o.option("--nodes INT", "Nodes of each graph.", min=2)] = 20,
+    signals: Annotated[int, o.option("--signals INT", "Signals on each graph.", min=1)] = 200,
+    graphs: Annotated[int, o.option("--graphs INT", "Graphs, in an .npz data set.", min=1)] = 20,
     seed: o.Seed = 0,
     force: o.Force = False,
     json: o.Json = False,
 ) -> None:
     """Draw random graphs and smooth signals on them: data to try things on.
 
-    To an .npz, a data set of several graphs with their distances and edges; to a .csv or .parquet,
-    the signals on one graph, with its edges beside it.
+    An .npz gets a data set of several graphs with their distances and edges; a .csv or .parquet the
+    signals on one graph, with its edges beside it.
     """
     with session(json) as this:
         from .commands import simulated
@@ -93,18 +84,17 @@ def learn(
     ],
     out: o.Out,
     degree: Annotated[
-        float | None, typer.Option(metavar="NUMBER", help="Wanted mean number of neighbours.")
+        float | None, o.option("--degree NUMBER", "Wanted mean number of neighbours.")
     ] = None,
     density: Annotated[
-        float | None, typer.Option(metavar="SHARE", help="Or wanted share of joined pairs.")
+        float | None, o.option("--density SHARE", "Or wanted share of joined pairs.")
     ] = None,
     theta: Annotated[
         float | None,
-        typer.Option(metavar="NUMBER", help="Or sparsity itself. By default, 1.", min=0),
+        o.option("--theta NUMBER", "Or the sparsity parameter itself. By default, 1.", min=0),
     ] = None,
     bootstrap: Annotated[
-        int,
-        typer.Option(metavar="INT", min=0, help="Resamples, for how often each edge comes back."),
+        int, o.option("--bootstrap INT", "Resamples, for how often each edge comes back.", min=0)
     ] = 0,
     metric: o.Metric = "sqeuclidean",
     transform: o.Transform = None,
@@ -117,9 +107,9 @@ def learn(
 ) -> None:
     """Learn one graph from signals alone: no labels, no belief.
 
-    The graph on which the signals are smooth. Writes its edges (.csv, .parquet, .npz) or the graph
-    (.graphml).
-    """  # fmt: skip
+    It is the graph on which the signals are smooth. Writes its edges (.csv, .parquet, .npz) or the
+    graph (.graphml).
+    """
     with session(json) as this:
         from .commands import learned
         from .inputs import Given
@@ -135,19 +125,17 @@ def elicit(
     data: o.Data,
     density: Annotated[
         tuple[float, float],
-        typer.Option(
-            metavar="LOW HIGH",
-            help="Between which shares of all pairs you believe to be joined.",
+        o.option(
+            "--density LOW HIGH",
+            "Between which shares of all pairs you believe to be joined.",
             show_default=False,
         ),
     ],
     max_components: Annotated[
         int | None,
-        typer.Option(metavar="INT", min=1, help="Into how many pieces a graph falls at most."),
+        o.option("--max-components INT", "Into how many pieces a graph falls at most.", min=1),
     ] = None,
-    mass: Annotated[
-        float, typer.Option(metavar="P", min=0, max=1, help="How sure you are of that.")
-    ] = 0.95,
+    mass: Annotated[float, o.option("--mass P", "How sure you are of that.", min=0, max=1)] = 0.95,
     out: o.OptionalOut = None,
     metric: o.Metric = "precomputed",
     transform: o.Transform = None,
@@ -157,11 +145,11 @@ def elicit(
     force: o.Force = False,
     json: o.Json = False,
 ) -> None:
-    """Turn what you believe of the graphs into a prior, before any label is looked at.
+    """Turn what you believe about the graphs into a prior, before any label is looked at.
 
-    Prints what theta, the sparsity, means on these data, and the prior; --out keeps it, for
-    `edgebelief fit --prior prior.json`.
-    """  # fmt: skip
+    Prints what theta, the sparsity parameter, means on these data, and the prior; --out keeps it,
+    for `edgebelief fit --prior prior.json`.
+    """
     with session(json) as this:
         from .commands import elicited
         from .inputs import Given
@@ -175,46 +163,18 @@ def elicit(
     epilog="Example: `edgebelief fit returns.csv --metric correlation --groups sectors.csv "
     "--out model.eb`"
 )
+@o.with_model_options
 def fit(
     data: o.Data,
     out: o.Out,
     labels: o.Labels = None,
     groups: o.Groups = None,
-    metric: o.Metric = "precomputed",
-    transform: o.Transform = None,
-    missing: o.Missing = "error",
+    *,
+    chosen: o.ModelOptions,
     nodes: o.Nodes = None,
     transpose: o.Transpose = False,
     covariates: o.Covariates = None,
-    network: o.Network = "dpg",
-    readout: o.Readout = "affine",
-    prior: o.Prior = "altered",
-    density: o.Density = None,
-    depth: o.Depth = 200,
-    scale: Annotated[
-        str | None,
-        typer.Option(
-            metavar="auto|median|relative|NUMBER",
-            help="Multiply the distances: by what suits the prior, by one over each graph's "
-            "median, or by a number. By default, by nothing.",
-            rich_help_panel=o.HOW,
-        ),
-    ] = None,
-    inference: Annotated[
-        Literal["auto", "exact", "nuts", "map", "vi", "modes"],
-        typer.Option(
-            metavar="NAME", help="auto, exact, nuts, map, vi or modes.", rich_help_panel=o.HOW
-        ),
-    ] = "auto",
-    weighted: Annotated[
-        bool,
-        typer.Option(
-            "--weighted",
-            help="Labels are weights: above 0 for an edge, 0 for none, empty for unknown.",
-            rich_help_panel=o.LABELS,
-        ),
-    ] = False,
-    size_aware: o.SizeAware = False,
+    inference: o.Inference = "auto",
     seed: o.Seed = 0,
     force: o.Force = False,
     json: o.Json = False,
@@ -225,26 +185,12 @@ def fit(
     set brings its own labels and covariates.
     """
     with session(json) as this:
-        from .commands import fitted, scale_from
+        from .commands import fitted
         from .inputs import Given
-        from .priors import prior_from
 
-        settings = {
-            "metric": metric,
-            "transform": transform,
-            "missing": missing,
-            "network": network,
-            "readout": readout,
-            "prior": prior_from(prior, density),
-            "depth": depth,
-            "scale": scale_from(scale),
-            "inference": inference,
-            "weighted": weighted,
-            "size_aware": size_aware,
-            "random_state": seed,
-        }
         given = Given(data, nodes, transpose, labels or [], groups, covariates or [])
-        fitted(this, given, settings, out, force)
+        how = {"inference": inference, "random_state": seed}
+        fitted(this, given, {**chosen.settings(), **how}, out, force)
 
 
 @app.command(epilog="Example: `edgebelief predict model.eb new.csv --fdr 0.05 --out edges.csv`")
@@ -257,21 +203,19 @@ def predict(
     covariates: o.Covariates = None,
     level: Annotated[
         float,
-        typer.Option(
-            metavar="P", min=0, max=1, help="Of the interval of each probability; 0 for none."
-        ),
+        o.option("--level P", "Level of the credible intervals; 0 for none.", min=0, max=1),
     ] = 0.9,
     threshold: o.Threshold = None,
     cost: o.Cost = None,
     fdr: o.FDR = None,
     top_k: o.TopK = None,
     all_pairs: Annotated[
-        bool, typer.Option("--all-pairs/--edges-only", help="Every pair, or the decided edges.")
+        bool, o.option("--all-pairs/--edges-only", "Write every pair, or the decided edges.")
     ] = True,
     force: o.Force = False,
     json: o.Json = False,
 ) -> None:
-    """Belief in every edge of new graphs.
+    """Predict the edges of new graphs, with belief in every pair.
 
     Writes a row per pair: probability, its spread, an interval, a decision (.csv, .parquet, .npz);
     or the decided graph (.graphml). A model of weighted edges adds the weight and its interval.
@@ -286,54 +230,41 @@ def predict(
 
 
 @app.command(epilog="Example: `edgebelief check data.npz --prior flat`")
+@o.with_model_options
 def check(
     data: o.Data,
     model: Annotated[
         Path | None,
-        typer.Option("--model", "-m", help="A fitted model; else the prior alone is checked."),
+        o.option(
+            "--model -m",
+            "A fitted model, which has settings of its own; else the prior is checked.",
+        ),
     ] = None,
     labels: o.Labels = None,
     groups: o.Groups = None,
-    statistic: Annotated[
-        Literal["density", "components", "degree spread", "triangles"],
-        typer.Option(metavar="NAME", help="density, components, 'degree spread' or triangles."),
-    ] = "density",
-    draws: Annotated[int, typer.Option(metavar="INT", min=10, help="Data sets to draw.")] = 1000,
-    prior: o.Prior = "altered",
-    density: o.Density = None,
-    depth: o.Depth = 200,
-    metric: o.Metric = "precomputed",
-    transform: o.Transform = None,
-    missing: o.Missing = "error",
+    statistic: o.Statistic = "density",
+    draws: Annotated[int, o.option("--draws INT", "Data sets to draw.", min=10)] = 1000,
+    *,
+    chosen: o.ModelOptions,
     nodes: o.Nodes = None,
     transpose: o.Transpose = False,
     covariates: o.Covariates = None,
-    readout: o.Readout = "affine",
     out: o.OptionalOut = None,
     seed: o.Seed = 0,
     force: o.Force = False,
     json: o.Json = False,
 ) -> None:
-    """What graphs the prior, or a fitted model, expects of these data, against their labels.
+    """Compare the graphs that the prior, or a fitted model, expects with the labels of these data.
 
     --out draws a picture (.png, .svg or .pdf).
     """
     with session(json) as this:
         from .commands import checked
         from .inputs import Given
-        from .priors import prior_from
 
-        settings = {
-            "metric": metric,
-            "transform": transform,
-            "missing": missing,
-            "depth": depth,
-            "readout": readout,
-            "prior": prior_from(prior, density),
-        }
         given = Given(data, nodes, transpose, labels or [], groups, covariates or [])
         how = {"statistic": statistic, "n": draws, "key": seed}
-        checked(this, model, given, settings, how, out, force)
+        checked(this, model, given, chosen.settings(), how, out, force)
 
 
 @app.command(epilog="Example: `edgebelief score model.eb held-out.npz`")
@@ -347,7 +278,7 @@ def score(
     covariates: o.Covariates = None,
     json: o.Json = False,
 ) -> None:
-    """How good a model's belief is on graphs whose edges are known."""
+    """Score a model's belief on graphs whose edges are known."""
     with session(json) as this:
         from .commands import scored
         from .inputs import Given
@@ -368,14 +299,10 @@ def explain(
             metavar="DATA", help="Where the pair is, as for `predict`.", show_default=False
         ),
     ] = None,
-    source: Annotated[
-        str | None, typer.Option(metavar="NODE", help="One end.", show_default=False)
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option(metavar="NODE", help="The other end.", show_default=False)
-    ] = None,
+    source: Annotated[str | None, o.option("--source NODE", "One end of the pair.")] = None,
+    target: Annotated[str | None, o.option("--target NODE", "The other end.")] = None,
     graph: Annotated[
-        int, typer.Option(metavar="INT", min=0, help="In which graph, where there are several.")
+        int, o.option("--graph INT", "In which graph, where there are several.", min=0)
     ] = 0,
     nodes: o.Nodes = None,
     transpose: o.Transpose = False,
@@ -384,7 +311,7 @@ def explain(
     force: o.Force = False,
     json: o.Json = False,
 ) -> None:
-    """Why an edge is believed in: what raises and what lowers its probability.
+    """Explain why an edge is believed in: what raises and what lowers its probability.
 
     Without a pair: the terms of an additive model, how much each moves belief, and whether the
     labels need it; --out draws their curves (.png, .svg or .pdf), or writes the table (.csv).
@@ -407,11 +334,11 @@ def report(
     nodes: o.Nodes = None,
     transpose: o.Transpose = False,
     covariates: o.Covariates = None,
-    title: Annotated[str, typer.Option(help="Its heading.")] = "",
+    title: Annotated[str, o.option("--title", "The heading of the page.")] = "",
     force: o.Force = False,
     json: o.Json = False,
 ) -> None:
-    """One page to open and to send: the graph, the belief, how good it is, how it was made."""
+    """Write one page to open and to send: the graph, the belief, its scores, how it was made."""
     with session(json) as this:
         from .commands import reported
         from .inputs import Given
@@ -429,7 +356,7 @@ def demo(
     force: o.Force = False,
     json: o.Json = False,
 ) -> None:
-    """The whole walk on built-in handwritten digits, ending in a report to open."""
+    """Run every step on built-in handwritten digits, ending in a report to open."""
     with session(json) as this:
         from .demo import walk
 
@@ -442,7 +369,7 @@ def reproduce(
         list[str] | None, typer.Argument(metavar="[NAME]...", show_default=False)
     ] = None,
 ) -> None:
-    """Moved: the paper's tables and figures are run from the source repository."""
+    """Say where the paper's tables and figures are run now: in the source repository."""
     with session("--json" in (words or [])):
         raise Misused(
             "reproduce is no longer part of the command. In a checkout of the source repository: "
@@ -460,7 +387,7 @@ def info(
     ] = None,
     json: o.Json = False,
 ) -> None:
-    """What a file holds; or versions and devices."""
+    """Say what a file holds; without one, versions and devices."""
     with session(json) as this:
         from .info import told
 

@@ -148,7 +148,7 @@ def elicited(
         prior = given.blame(lambda: elicit_prior(data, **beliefs))
     table = prior.sweep.table()
     rows = np.linspace(0, len(table) - 1, min(len(table), 12)).astype(int)
-    columns = ["theta", "density", "components", "weight q50"]
+    columns = ["theta", "density", "components", "weight_q50"]
     this.show(table.iloc[rows][columns], "what theta means on these data")
     low, high = prior.interval
     this.say(f"the beliefs hold for theta from {low:.4g} to {high:.4g}; the prior:")
@@ -235,7 +235,7 @@ def predicted(
     believed = table.sort_values("probability", ascending=False, kind="stable")
     this.say(f"{n_edges} of {len(table)} pairs are decided to be edges; the most believed:")
     shown = ["graph", "source", "target", "probability", "low", "high", "epistemic"]
-    shown += ["weight", "weight low", "weight high"]
+    shown += ["weight", "weight_low", "weight_high"]
     this.show(believed[[name for name in shown if name in table.columns]], most=10)
     say_findings(this, verdict)
     this.say(f"written to {out}")
@@ -266,7 +266,8 @@ def checked(
         read = given.read_files if model is None else [model, *given.read_files]
         check_target(out, force, PICTURES, read)
     learner = GraphLearner(**settings) if model is None else load(model)
-    X, A = given.read_for(learner) if model else given.read(learner.metric, learner.missing)
+    form = learner.metric, learner.missing, learner.weighted
+    X, A = given.read_for(learner) if model else given.read(*form)
     with this.working("drawing graphs"):
         known = given.known_of(X)
         checks = given.blame(lambda: learner.predictive_checks(X, A, **known, **how))

@@ -49,8 +49,8 @@ def _tell_machine(this: Session) -> None:
 
     import jax
 
-    from .. import __version__
     from ..cores import n_cores
+    from ..version import __version__
 
     facts = {"edgebelief": __version__, "python": platform.python_version()}
     facts |= {name: version(name) for name in ("jax", "numpyro", "numpy", "scikit-learn")}
@@ -160,7 +160,7 @@ def _tell_edges(this: Session, path: Path, table: pd.DataFrame) -> None:
     others = [str(name) for name in table.columns if name not in ("source", "target")]
     nodes = list(dict.fromkeys(ends.ravel()))
     if "graph" not in others and len(others) < 2 and path.suffix.lower() != ".npz":
-        edges_to_matrix(table, where=str(path))  # to be used as labels it must be sound
+        edges_to_matrix(table, where=path)  # to be used as labels it must be sound
     this.answer = {"kind": "edges", "pairs": len(table), "nodes": len(nodes), "columns": others}
     beside = f", with {', '.join(others)}" if others else ""
     this.say(f"{path}: an edge list, {len(table)} pairs among {len(nodes)} nodes{beside}")
@@ -206,14 +206,14 @@ def _tell_signals(this: Session, path: Path, table: pd.DataFrame) -> None:
     try:
         signals = read_signals(path)
         if signals.shape[1] < 2:
-            raise InputError("a single column of numbers", where=str(path))
+            raise InputError("a single column of numbers", where=path)
     except InputError as error:
         place = str(error.where or "").removeprefix(str(path)).lstrip(", ")
         why = error.but(where=place or None).sentence().rstrip(".")
         raise InputError(
             f"{len(table)} rows and the columns {columns[:5]}, of no known kind: not an edge list "
             f"(source, target), a matrix with names, groups (node, group) or signals ({why}).",
-            where=str(path),
+            where=path,
         ) from None
     gaps = int(signals.isna().sum().sum())
     this.answer = {"kind": "signals", "rows": len(signals), "gaps": gaps, **_nodes(signals)}

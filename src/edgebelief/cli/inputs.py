@@ -24,7 +24,7 @@ from ..data.files import (
     read_matrix,
     read_signals,
 )
-from ..data.tables import EmptyTable, read_table
+from ..data.tables import read_table
 from ..edges import Complete
 from ..errors import InputError, Message, SettingError
 from ..validate import check_edge_weights, check_labels, check_names
@@ -128,7 +128,7 @@ class Given:
 
     def _placed(self, message: M) -> M:
         """Return an error or a warning about a graph with the file that holds it."""
-        if isinstance(message, SettingError) or isinstance(message.where, str):
+        if isinstance(message, SettingError) or isinstance(message.where, str | Path):
             return message  # about no file, or one is named already
         graph, path = message.graph, str(self.paths[0])
         if isinstance(graph, int) and self.paths[0].suffix.lower() != ".npz":
@@ -279,7 +279,7 @@ def _table(
     if list(frame.index) == list(frame.columns):
         raise WrongMetric(
             "has the nodes' names on both sides, as distances have",
-            where=str(path),
+            where=path,
             remedy="Say --metric precomputed if that is what they are",
         )
     if wanted is not None:
@@ -332,17 +332,12 @@ def _check_gaps(frame: pd.DataFrame, path: Path, missing: str, transpose: bool) 
 def _distances(path: Path) -> pd.DataFrame:
     try:
         return read_matrix(path)
-    except EmptyTable:
-        raise
     except InputError as error:
+        if error.remedy:  # an empty file or a bad cell, which is wrong in signals too
+            raise
         names = f"{', '.join(SIGNALS[:-1])} or {SIGNALS[-1]}"
         remedy = f"If these are signals (rows observations, columns nodes), say --metric {names}"
-        raise WrongMetric(_problem(error), where=error.where, remedy=remedy) from None
-
-
-def _problem(error: InputError) -> str:
-    """What an error says, without the place."""
-    return one_line(error.but(where=None))
+        raise WrongMetric(error.problem, where=error.where, remedy=remedy) from None
 
 
 def _chosen(frame: pd.DataFrame, wanted: list[str], path: Path) -> pd.DataFrame:
@@ -384,13 +379,14 @@ def _as_matrix(path: Path, names: list[str], weighted: bool) -> pd.DataFrame:
     if {"source", "target"} <= set(table.columns):
         ends = set(table["source"].astype(str)) | set(table["target"].astype(str))
         everyone = [*names, *sorted(ends - set(names))]
-        value = weight_column(table, str(path)) if weighted else None
-        return edges_to_matrix(table, value, names=everyone, fill=0.0, where=str(path))
+        value = weight_column(table, path) if weighted else None
+        return edges_to_matrix(table, value, names=everyone, fill=0.0, where=path)
     try:
         return read_matrix(path)
     except InputError as error:
         forms = "Labels are an adjacency with names, an edge list (source, target), or GraphML"
-        raise InputError(_problem(error), where=error.where, remedy=forms) from None
+        problem = one_line(error.but(where=None))
+        raise InputError(problem, where=error.where, remedy=forms) from None
 
 
 def _on_its_side(labelled: list[str], names: list[str], rows: list[str]) -> str:
@@ -419,7 +415,7 @@ def read_graphml(path: Path, weighted: bool = False) -> pd.DataFrame:
         if not named and all(key in attributes for _, attributes in graph.nodes(data=True)):
             named = {node: str(attributes[key]) for node, attributes in graph.nodes(data=True)}
     named = named or {node: str(node) for node in graph}
-    check_names(named.values(), len(named), "node names", str(path))
+    check_names(named.values(), len(named), "node names", path)
     named_graph = nx.Graph(nx.relabel_nodes(graph, named))
     if weighted:
         try:
@@ -489,7 +485,7 @@ def _data_set(path: Path) -> GraphDataset:
         if error.graph is not None:
             raise error.but(graph=f"{path}: graph {error.graph}") from None
         remedy = "`edgebelief simulate` and save_dataset write data sets"
-        raise error.but(where=str(path), remedy=remedy) from None
+        raise error.but(where=path, remedy=remedy) from None
 
 
 def _absent(path: Path) -> str:

@@ -8,31 +8,31 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..infer import Prior, lognormal, loguniform, normal
+from ..infer import Prior
+from ..registry import MARGINALS, PRIORS
 from .session import Misused
 
-NAMED = ("altered", "original", "flat")
-MARGINALS: dict[str, Any] = {"lognormal": lognormal, "loguniform": loguniform, "normal": normal}
 
-
-def prior_from(prior: str, density: tuple[float, float] | None) -> Any:
-    """A prior by name, from a file, or from a belief about the density."""
+def prior_from(
+    prior: str, density: tuple[float, float] | None
+) -> str | Prior | dict[str, tuple[float, float]]:
+    """Return the prior of a `GraphLearner`: a name, from a file, or a belief about the density."""
     if density is not None:
-        if prior != "altered":
+        if prior != "altered":  # the default
             raise Misused("give --prior or --density, not both.")
-        return {"density": tuple(density)}
-    if prior in NAMED:
+        return {"density": (density[0], density[1])}
+    if prior in PRIORS:
         return prior
     if not prior.endswith(".json"):
         raise Misused(
-            f"--prior is {', '.join(NAMED)}, or a .json file that `edgebelief elicit --out` wrote; "
-            f"got {prior!r}."
+            f"--prior is {', '.join(PRIORS)}, or a .json file that `edgebelief elicit --out` wrote;"
+            f" got {prior!r}."
         )
     return read_prior(Path(prior))
 
 
 def read_prior(path: Path) -> Prior:
-    """What `prior_to_json` made, from a file."""
+    """Read a prior from a JSON file, in the form that `prior_to_json` gives it."""
     cure = "`edgebelief elicit --out` writes priors."
     if not path.is_file():
         where = "is a folder" if path.is_dir() else "no such file"
@@ -45,24 +45,25 @@ def read_prior(path: Path) -> Prior:
         raise InputError(f"{path}: not a prior ({str(error).rstrip('.')}); {cure}") from None
 
 
-def prior_to_json(prior: Prior) -> dict[str, Any]:
-    """A prior as people may write it: {"theta": {"kind": "lognormal", "median": 1, ...}, ...}."""
+def prior_to_json(prior: Prior) -> dict[str, dict[str, Any]]:
+    """Return a prior in JSON's types: {"theta": {"kind": "lognormal", "median": 1, ...}, ...}."""
+    kinds = {entry.class_name: kind for kind, entry in MARGINALS.items()}
     return {
-        name: {"kind": type(marginal).__name__.lower(), **asdict(marginal)}
+        name: {"kind": kinds[type(marginal).__name__], **asdict(marginal)}
         for name, marginal in prior.items()
     }
 
 
-def prior_from_json(found: Any) -> Prior:
-    """Read what `prior_to_json` made."""
-    if not isinstance(found, dict) or not all(isinstance(one, dict) for one in found.values()):
+def prior_from_json(content: object) -> Prior:
+    """Make a prior from what `prior_to_json` returns."""
+    if not isinstance(content, dict) or not all(isinstance(x, dict) for x in content.values()):
         raise InputError('it is {"theta": {"kind": "lognormal", "median": 1, "log_sd": 1}, ...}')
     marginals = {}
-    for name, fields in found.items():
-        kind = MARGINALS.get(fields.get("kind"))
-        if kind is None:
+    for name, fields in content.items():
+        marginal = MARGINALS.get(fields.get("kind"))
+        if marginal is None:
             raise InputError(
                 f"{name} has kind {fields.get('kind')!r}, not one of {sorted(MARGINALS)}"
             )
-        marginals[name] = kind(**{k: v for k, v in fields.items() if k != "kind"})
+        marginals[name] = marginal.make(**{k: v for k, v in fields.items() if k != "kind"})
     return Prior(**marginals)

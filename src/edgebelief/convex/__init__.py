@@ -1,4 +1,4 @@
-"""The problem without labels: the graph on which signals are smooth."""
+"""The convex problem without labels: learn the graph on which signals are smooth."""
 
 from .first_order import DPG, PDS, AcceleratedDPG, FirstOrder
 from .objective import (

@@ -1,6 +1,6 @@
-"""The converged solution as a JAX function: float64 on the host, derivatives by the implicit rule.
+"""The converged solution as a JAX function: float64 on the host, implicit differentiation.
 
-The solution is where a = max(0, S'lam/2 - theta e) and S a = 1/lam. With m the 0/1 pattern of the
+The solution satisfies a = max(0, S'lam/2 - theta e) and S a = 1/lam. With m the 0/1 pattern of the
 active edges, differentiating gives a symmetric linear system for (da, dlam),
 
     [ 1         -m S'/2         ] [ da   ]   [ -m (e dtheta + theta de) ]
@@ -18,20 +18,22 @@ where an edge is just about to appear, it gives the derivative from the side whe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 from scipy.linalg import LinAlgError
 
 from ..edges import Support
+from ..incidence import EdgeArray, Scalar
 from .iterations import State
 from .newton import Outcome, newton_solve
-from .systems import hessian_solve
+from .systems import Edges, Nodes, hessian_solve
 
 
 class _Settings(NamedTuple):
@@ -40,16 +42,17 @@ class _Settings(NamedTuple):
 
 
 def converged_state(
-    e: Float[Array, " edges"],
-    theta: Any,
+    e: EdgeArray,
+    theta: Scalar,
     support: Support,
     *,
     tol: float = 1e-9,
     max_iter: int = 1000,
 ) -> tuple[State, Float[Array, "3"]]:
-    """The solution, and (residual, iterations, converged) as numbers. NaN where `theta` e is NaN.
+    """Return the solution, and (residual, iterations, converged) as numbers.
 
-    For one graph; `jax.vmap` runs the graphs one after the other.
+    The solution is NaN where theta e is not finite or theta is not positive. It is for one graph;
+    `jax.vmap` runs the graphs one after the other.
     """
     dtype = jnp.result_type(e, theta, jnp.float32)
     return _converged(
@@ -58,29 +61,35 @@ def converged_state(
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _converged(settings, e, theta, support):
+def _converged(
+    settings: _Settings, e: Float[Array, " edges"], theta: Float[Array, ""], support: Support
+) -> tuple[State, Float[Array, "3"]]:
     shapes = State((support.n_edges,), (support.n_nodes,)), (3,)
     return _on_host(partial(_solve_on_host, settings), shapes, support, e, theta)
 
 
 @_converged.defjvp
-def _converged_jvp(settings, primals, tangents):
+def _converged_jvp(
+    settings: _Settings,
+    primals: tuple[Array, Array, Support],
+    tangents: tuple[Array, Array, PyTree],
+) -> tuple[tuple[State, Array], tuple[State, Array]]:
     e, theta, support = primals
     de, dtheta, _ = tangents
     state, info = _converged(settings, e, theta, support)
     a, lam = state
     active = a > 0
 
-    def restrict(x):
+    def restrict(x: Array) -> Array:
         return jnp.where(active, x, 0)
 
-    def matvec(x):
+    def matvec(x: Array) -> Array:
         da, dlam = x[: a.size], x[a.size :]
         top = da - restrict(support.endpoint_sums(dlam)) / 2
         bottom = -support.degrees(restrict(da)) / 2 - dlam / (2 * lam**2)
         return jnp.concatenate([top, bottom])
 
-    def solve(_, rhs):
+    def solve(_: object, rhs: Array) -> Array:
         return _on_host(_tangent_on_host, rhs.shape, support, a, lam, rhs)
 
     top = -restrict(e * dtheta + theta * de)
@@ -89,20 +98,23 @@ def _converged_jvp(settings, primals, tangents):
     return (state, info), (State(x[: a.size], x[a.size :]), jnp.zeros_like(info))
 
 
-def _solve_on_host(settings, support, e, theta):
-    theta = float(theta)
+def _solve_on_host(
+    settings: _Settings, support: Support, e: Edges, theta: Float[np.ndarray, ""]
+) -> tuple[State, Float[np.ndarray, "3"]]:
     with np.errstate(over="ignore"):
         valid = theta > 0 and np.isfinite(theta * e).all()
     if valid:
-        found = newton_solve(e, theta, support, None, settings.tol, settings.max_iter)
+        outcome = newton_solve(e, float(theta), support, None, settings.tol, settings.max_iter)
     else:
         edges, nodes = np.full(support.n_edges, np.nan), np.full(support.n_nodes, np.nan)
-        found = Outcome(edges, nodes, np.nan, 0, False)
-    info = np.array([found.residual, found.iterations, found.converged], float)
-    return State(found.a, found.lam), info
+        outcome = Outcome(edges, nodes, np.nan, 0, False)
+    info = np.array([outcome.residual, outcome.iterations, outcome.converged], float)
+    return State(outcome.a, outcome.lam), info
 
 
-def _tangent_on_host(support, a, lam, rhs):
+def _tangent_on_host(
+    support: Support, a: Edges, lam: Nodes, rhs: Float[np.ndarray, " edges+nodes"]
+) -> Float[np.ndarray, " edges+nodes"]:
     active = a > 0
     r, s = rhs[: a.size], rhs[a.size :]
     try:
@@ -113,36 +125,40 @@ def _tangent_on_host(support, a, lam, rhs):
     return np.concatenate([da, dlam])
 
 
-def _on_host(function, shapes, support, *arrays):
-    """``function(support, *arrays)`` in NumPy, with float64 arrays on both sides.
+def _on_host(
+    function: Callable[..., PyTree], shapes: PyTree, support: Support, *arrays: Array
+) -> PyTree:
+    """Call ``function(support, *arrays)`` in NumPy, with float64 arrays in and out.
 
-    JAX may run the callback in another thread, and there it rounds what goes in and out to the
-    precision set in *that* thread: a `jax.enable_x64` context does not reach it. So float64 travels
-    as pairs of 32-bit integers, which nothing rounds.
+    JAX may run the callback in another thread, and there it rounds arguments and results to the
+    precision set in *that* thread, which a `jax.enable_x64` context does not change. So float64 is
+    passed as pairs of 32-bit integers, which are never rounded.
     """
     dtype = arrays[0].dtype
     wide = dtype == np.float64
 
-    def pack(x):
+    def pack(x: Array) -> Array:
         return lax.bitcast_convert_type(x, np.uint32) if wide else x
 
-    def unpack(x):
+    def unpack(x: Array) -> Array:
         return lax.bitcast_convert_type(x, dtype) if wide else x
 
-    def pack_on_host(x):
+    def pack_on_host(x: np.ndarray) -> np.ndarray:
         x = np.asarray(x, dtype)
         return np.ascontiguousarray(x[..., None]).view(np.uint32) if wide else x
 
-    def unpack_on_host(x):
-        x = np.asarray(x)
-        return np.ascontiguousarray(x).view(np.float64)[..., 0] if wide else x.astype(float)
+    def unpack_on_host(x: Array) -> np.ndarray:
+        host_x = np.asarray(x)
+        if not wide:
+            return host_x.astype(float)
+        return np.ascontiguousarray(host_x).view(np.float64)[..., 0]
 
-    def host(support, *packed):
+    def host(support: Support, *packed: Array) -> PyTree:
         support = jax.tree.map(np.asarray, support)
         results = function(support, *(unpack_on_host(x) for x in packed))
         return jax.tree.map(pack_on_host, results)
 
-    def layout(shape):
+    def layout(shape: tuple[int, ...]) -> jax.ShapeDtypeStruct:
         return jax.ShapeDtypeStruct((*shape, 2) if wide else shape, np.uint32 if wide else dtype)
 
     layouts = jax.tree.map(layout, shapes, is_leaf=_is_shape)
@@ -151,5 +167,5 @@ def _on_host(function, shapes, support, *arrays):
     return jax.tree.map(unpack, out)
 
 
-def _is_shape(x):
+def _is_shape(x: object) -> bool:
     return isinstance(x, tuple) and all(isinstance(n, int) for n in x)

@@ -6,7 +6,7 @@ layers of a network (`networks/`). All are written for one graph and any `Incide
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,22 +14,22 @@ from jax.custom_derivatives import SymbolicZero
 from jax.nn import relu
 from jaxtyping import Array, Float
 
-from ..incidence import Incidence
+from ..incidence import EdgeArray, Incidence, NodeArray, Scalar
 
 
 class State(NamedTuple):
-    """Edge weights `a` (edges,) and the dual variable `lam` of each node (nodes,)."""
+    """Edge weights and the dual variable of each node."""
 
-    a: Any
-    lam: Any
+    a: EdgeArray
+    lam: NodeArray
 
 
-def positive_root(u: Float[Array, "..."], c: Any) -> Float[Array, "..."]:
-    """The positive root x = (sqrt(u^2 + 4c) - u) / (2c) of c x^2 + u x = 1, accurate for any u.
+def positive_root(u: NodeArray, c: Scalar) -> NodeArray:
+    """Return the positive root x of c x^2 + u x = 1, (sqrt(u^2 + 4c) - u) / (2c), for any u.
 
     With r = sqrt(u^2 + 4c) and q = |u| + r, x = 2/q where u > 0 and q/(2c) elsewhere: each form is
-    free of cancellation on its side. The printed form loses all float32 digits from u = 1e5 on. The
-    derivative is that of the equation, dx = -(x du + x^2 dc) / r.
+    free of cancellation on its side. The formula above loses all float32 digits from u = 1e5 on.
+    The derivative is that of the equation, dx = -(x du + x^2 dc) / r.
     """
     return _root(u, jnp.asarray(c, u.dtype))
 
@@ -45,22 +45,24 @@ def _root_and_width(u: Array, c: Array) -> tuple[Array, Array]:
     return jnp.where(u > 0, 2 / q, q / (2 * c)), r
 
 
-def _root_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
+def _root_jvp(
+    primals: tuple[Array, Array], tangents: tuple[Array | SymbolicZero, Array | SymbolicZero]
+) -> tuple[Array, Array]:
     x, r = _root_and_width(*primals)
     du, dc = tangents
-    moved: Any = 0
+    dx: Scalar = 0.0
     if not isinstance(du, SymbolicZero):
-        moved = moved - (x / r) * du
+        dx = dx - (x / r) * du
     if not isinstance(dc, SymbolicZero):
-        moved = moved - (x**2 / r) * dc
-    return x, jnp.broadcast_to(jnp.asarray(moved, x.dtype), x.shape)
+        dx = dx - (x**2 / r) * dc
+    return x, jnp.broadcast_to(jnp.asarray(dx, x.dtype), x.shape)
 
 
 _root.defjvp(_root_jvp, symbolic_zeros=True)
 
 
-def dpg_step(state: State, e: Float[Array, " edges"], theta: Any, support: Incidence) -> State:
-    """Dual proximal gradient (the paper's Algorithm 1), step 1/L on the dual:
+def dpg_step(state: State, e: EdgeArray, theta: Scalar, support: Incidence) -> State:
+    """Take one dual proximal gradient step (the paper's Algorithm 1), of size 1/L on the dual:
 
     u   = S a - L lam
     lam = (sqrt(u^2 + 4L) - u) / (2L)
@@ -78,16 +80,14 @@ def dpg_step(state: State, e: Float[Array, " edges"], theta: Any, support: Incid
 
 
 class DualState(NamedTuple):
-    """Degrees and duals: all of `State` that the next step of DPG needs."""
+    """Degrees and duals: the part of `State` that the next step of DPG needs."""
 
-    d: Float[Array, " nodes"]
-    lam: Float[Array, " nodes"]
+    d: NodeArray
+    lam: NodeArray
 
 
-def dpg_dual_step(
-    state: DualState, e: Float[Array, " edges"], theta: Any, support: Incidence
-) -> DualState:
-    """`dpg_step` with nothing kept on edges:
+def dpg_dual_step(state: DualState, e: EdgeArray, theta: Scalar, support: Incidence) -> DualState:
+    """Take one DPG step, as `dpg_step` does, without storing an array over edges:
 
     lam = (sqrt(u^2 + 4L) - u) / (2L),   u = d - L lam
     d   = S max(0, S'lam/2 - theta e)
@@ -102,14 +102,14 @@ class AcceleratedState(NamedTuple):
     """`State` at the extrapolated duals, the duals before extrapolation, and the momentum."""
 
     state: State
-    lam: Float[Array, " nodes"]
+    lam: NodeArray
     momentum: Float[Array, ""]
 
 
 def accelerated_dpg_step(
-    carry: AcceleratedState, e: Float[Array, " edges"], theta: Any, support: Incidence
+    carry: AcceleratedState, e: EdgeArray, theta: Scalar, support: Incidence
 ) -> AcceleratedState:
-    """A DPG step from the extrapolated duals w (Beck and Teboulle 2009):
+    """Take one DPG step from the extrapolated duals w (Beck and Teboulle 2009):
 
     lam' = the dual update at w
     t'   = (1 + sqrt(1 + 4 t^2)) / 2
@@ -130,19 +130,19 @@ def accelerated_dpg_step(
 class PDSState(NamedTuple):
     """Edge weights `a` (in units of delta) and the dual `v` of the degrees, v = -alpha/(S a)."""
 
-    a: Float[Array, " edges"]
-    v: Float[Array, " nodes"]
+    a: EdgeArray
+    v: NodeArray
 
 
 def pds_step(
     state: PDSState,
-    e: Float[Array, " edges"],
-    alpha: Any,
-    beta: Any,
-    gamma: Any,
+    e: EdgeArray,
+    alpha: Scalar,
+    beta: Scalar,
+    gamma: Scalar,
     support: Incidence,
 ) -> PDSState:
-    """Primal-dual splitting (the paper's Algorithm 2, with the sign of q2 corrected):
+    """Take one step of primal-dual splitting (the paper's Algorithm 2, sign of q2 corrected):
 
     y1 = a - gamma (2 beta a + 2e + S'v)       y2 = v + gamma S a
     p1 = max(0, y1)                            p2 = (y2 - sqrt(y2^2 + 4 alpha gamma)) / 2

@@ -1,10 +1,10 @@
-"""Damped Newton on the dual: the converged solver.
+"""Damped Newton's method on the dual: the solver behind `solve`.
 
 The dual has one variable per node, however many edges there are, so a step costs one factorisation
-of an N x N matrix; five to fifteen steps are usual. When theta e is large every edge that becomes
-active is a wall to the quadratic model and steps are short: `continuation` then climbs to theta
-through smaller ones. The last steps run on duals in two parts (`systems`), so that the residual
-falls to the tolerance even where a plain float64 evaluation could not see it.
+of an N x N matrix; five to fifteen steps are usual. When theta e is large, every edge that becomes
+active breaks the quadratic model and makes the step short: `continuation` then goes to theta
+through smaller values. The last steps write the duals as a sum of two parts (`systems`), so that
+the residual falls to the tolerance even where rounding would hide it in plain float64.
 """
 
 from __future__ import annotations
@@ -23,22 +23,23 @@ from ..edges import Support
 from .objective import rounding_floor
 from .systems import Dual, Edges, Nodes, System, system_for
 
-# Where rounding leaves more than this of the largest weight, the solution is computed from a base.
+# If rounding errors exceed this fraction of the largest weight, the duals are split into two parts.
 WEIGHT_DIGITS = 1e-13
 
-# A start this far from the solution is made larger: from duals too large, edges leave and Newton
-# goes down in few steps; from too small ones it goes up, and each edge that enters is a wall.
-# Fewest steps over random graphs of 20 to 1000 nodes, among 1, 1.1, 1.2, 1.3, 1.5.
+# A start with a residual above FAR is multiplied by STRETCH. From duals that are too large, edges
+# are removed and Newton needs few steps; from duals that are too small, each edge that enters
+# shortens a step. Of 1, 1.1, 1.2, 1.3 and 1.5 this took the fewest steps over random graphs of 20
+# to 1000 nodes.
 FAR, STRETCH = 0.9, 1.5
 
 
-# Near the solution Newton squares the residual; if it has not halved in this many steps, what is
-# left is rounding.
+# Near the solution Newton squares the residual; if it has not halved in this many steps, the rest
+# is rounding error.
 PATIENCE = 20
 
 
 class Outcome(NamedTuple):
-    """What `newton_solve` found."""
+    """The result of `newton_solve`."""
 
     a: Edges
     lam: Nodes
@@ -50,16 +51,16 @@ class Outcome(NamedTuple):
 def newton_solve(
     e: Edges, theta: float, support: Support, lam: Nodes | None, tol: float, max_iter: int
 ) -> Outcome:
-    """Solve from the duals `lam`, or, without them, by continuation from `start`."""
+    """Solve from the duals `lam`; without them, by continuation from `start`."""
     with _calm_blas(support.n_nodes):
         return _newton_solve(e, theta, support, lam, tol, max_iter)
 
 
 def _calm_blas(n_nodes: int) -> AbstractContextManager[object]:
-    """One BLAS thread for matrices of a few hundred rows.
+    """Limit BLAS to one thread for matrices of a few hundred rows.
 
-    Two are no faster there, and twenty times slower when something else wants the second core:
-    they wait for each other by spinning.
+    Two threads are no faster there, and twenty times slower when another process uses the second
+    core, because they wait for each other by spinning.
     """
     if 64 <= n_nodes < 512:
         return _thread_pools().limit(limits=1, user_api="blas")
@@ -78,13 +79,13 @@ def _newton_solve(
     system, steps = system_for(e, stages[0], support), 0
     lam = start(system) if lam is None else lam
     for stage, after in pairwise(stages):
-        # Optimal duals grow like theta once theta is large; on the way a rough solution is enough.
+        # Optimal duals grow like theta once theta is large; at the stages a rough one is enough.
         point, taken = maximise_dual(system, lam, 1e-2, max_iter - steps)
         steps += taken
         system, lam = system_for(e, after, support), point.lam * (after / stage)
     point, taken = maximise_dual(system, lam, tol, max_iter - steps)
     steps += taken
-    # One base is usually enough; when theta e is huge the first ones are only the way there.
+    # One base is usually enough; when theta e is huge, several are needed one after the other.
     for _ in range(10):
         if steps >= max_iter or _keeps_its_digits(system, point, tol):
             break
@@ -93,23 +94,24 @@ def _newton_solve(
         steps += taken
         point, taken = maximise_dual(system, point.x, 1e-13, min(3, max_iter - steps))
         steps += taken
-    system.at(point.x)  # the last point looked at may be one that the line search refused
+    system.at(point.x)  # the last point evaluated may be one that the line search rejected
     return Outcome(system.weights(), point.lam, point.residual, steps, bool(point.residual <= tol))
 
 
 def _keeps_its_digits(system: System, point: Dual, tol: float) -> bool:
-    """Whether the tolerance is met and the largest weight is known to some thirteen digits."""
+    """Whether the tolerance is met and the largest weight is accurate to about 13 digits."""
     system.at(point.x)
     error = np.finfo(float).eps * np.abs(point.x).max()
-    return point.residual <= tol and error <= WEIGHT_DIGITS * system.a.max()
+    return bool(point.residual <= tol and error <= WEIGHT_DIGITS * system.a.max())
 
 
 def start(system: System) -> Nodes:
-    """Duals that would be right if each node's neighbours had the same one, or larger.
+    """Return duals to start from: the optimum if all neighbours of a node had the same dual.
 
-    That is lam sum_j max(0, lam - theta e_ij) = 1 for each node by itself: convex and increasing in
-    lam, so Newton goes down to the root from the root with one neighbour, the nearest. Exact
-    where all distances, and all numbers of candidates, are equal.
+    They solve lam sum_j max(0, lam - theta e_ij) = 1 for each node by itself. The left side is
+    convex and increasing in lam, so Newton's method descends to the root from the root with one
+    neighbour, the nearest. The result is exact if all distances are equal and all nodes have the
+    same number of candidate edges; if its residual is large it is stretched.
     """
     nearest = system.nearest()
     # (c + sqrt(c^2 + 4))/2 without cancellation
@@ -127,58 +129,61 @@ def start(system: System) -> Nodes:
 
 
 def maximise_dual(system: System, x: Nodes, tol: float, max_iter: int) -> tuple[Dual, int]:
-    """Newton from lam = base + `x` until the residual is below `tol` or lost in rounding.
+    """Run Newton's method from lam = base + `x` until the residual is below `tol` or rounding.
 
-    Returns the last point, whose residual tells whether that was reached, and the steps taken.
+    Returns the last point, whose residual shows whether `tol` was reached, and the steps taken.
     """
-    here = system.at(x)
-    best, best_step = here.residual, 0
+    point = system.at(x)
+    best, best_step = point.residual, 0
     for step in range(max_iter):
-        if here.residual < best / 2:
-            best, best_step = here.residual, step
-        if step - best_step > PATIENCE and here.residual < 1e-3:
-            return here, step
-        # A hundred floors: near one, steps are noise; another base is the way on.
-        if here.residual <= max(tol, 100 * rounding_floor(here.x)):
-            return here, step
+        if point.residual < best / 2:
+            best, best_step = point.residual, step
+        if step - best_step > PATIENCE and point.residual < 1e-3:
+            return point, step
+        # Within a hundred rounding floors steps are noise, and a new base is needed.
+        if point.residual <= max(tol, 100 * rounding_floor(point.x)):
+            return point, step
         try:
-            direction = system.solve(here.lam, here.gradient)
+            direction = system.solve(point.lam, point.gradient)
         except (LinAlgError, RuntimeError):  # singular to working precision: lam is beyond 1e7
-            return here, step
-        there = _line_search(system, here, direction)
-        if there is None:  # rounding: no step improves on this point
-            return here, step
-        here = there
-    return here, max_iter
+            return point, step
+        candidate = _line_search(system, point, direction)
+        if candidate is None:  # rounding: no step improves on this point
+            return point, step
+        point = candidate
+    return point, max_iter
 
 
-def _line_search(system: System, here: Dual, direction: Nodes) -> Dual | None:
-    """The first of 1, 1/2, 1/4, ... steps that keeps lam > 0 and passes one of two tests.
+def _line_search(system: System, point: Dual, direction: Nodes) -> Dual | None:
+    """Return the first of the steps 1, 1/2, 1/4, ... with lam > 0 that passes one of two tests.
 
-    Armijo (the dual rises by 1e-4 of what the slope promises), or, where that difference drowns in
+    Armijo: the dual rises by 1e-4 of what the slope predicts. Or, where that difference is lost in
     rounding, the slope along the direction shrinks to 0.9 (approximate Wolfe, Hager and Zhang
     2005): the dual is concave, so a flatter slope means a nearer maximum.
     """
-    slope = here.gradient @ direction
+    slope = point.gradient @ direction
     shrinking = direction < 0
-    to_boundary = np.min(-here.lam[shrinking] / direction[shrinking], initial=np.inf)
+    to_boundary = np.min(-point.lam[shrinking] / direction[shrinking], initial=np.inf)
     t = min(1.0, 0.99 * to_boundary)
-    noise = 1e-10 * (abs(here.value) + 1)
+    noise = 1e-10 * (abs(point.value) + 1)
     while t > 1e-12:
-        there = system.at(here.x + t * direction)
-        if there.value >= here.value + 1e-4 * t * slope:
-            return there
-        if there.value >= here.value - noise and abs(there.gradient @ direction) <= 0.9 * slope:
-            return there
+        candidate = system.at(point.x + t * direction)
+        if candidate.value >= point.value + 1e-4 * t * slope:
+            return candidate
+        if (
+            candidate.value >= point.value - noise
+            and abs(candidate.gradient @ direction) <= 0.9 * slope
+        ):
+            return candidate
         t /= 2
     return None
 
 
 def continuation(e: Edges, theta: float) -> Iterator[float]:
-    """The thetas to climb through, ending at `theta`: steps of at most 4x from theta mean(e) = 100.
+    """Yield the thetas to solve at, from theta mean(e) = 100 to `theta`, by factors of at most 4.
 
-    Below that the start is good enough. Negative mean distances need no climb: most edges are
-    active there and the dual is smooth.
+    Below that the start is good enough. Negative mean distances need no continuation: most edges
+    are active there and the dual is smooth.
     """
     ratio = max(theta * e.mean() / 100, 1.0)
     stages = int(np.ceil(np.log(ratio) / np.log(4)))

@@ -15,30 +15,29 @@ All functions take NumPy or JAX arrays.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
-from ..incidence import Array, Incidence, namespace
+from ..incidence import EdgeArray, Incidence, NodeArray, Scalar, namespace
 
 
 class Scaled(NamedTuple):
-    """theta, which alone decides the pattern of edges, and delta, which scales their weights."""
+    """theta, which alone decides which edges there are, and delta, which scales their weights."""
 
-    theta: Any
-    delta: Any
+    theta: Scalar
+    delta: Scalar
 
 
 class Penalised(NamedTuple):
-    """alpha, the weight of the log-degree barrier, and beta, of the squared weights."""
+    """alpha, the coefficient of the log-degree barrier, and beta, that of the squared weights."""
 
-    alpha: Any
-    beta: Any
+    alpha: Scalar
+    beta: Scalar
 
 
-def to_scaled(alpha: Any, beta: Any) -> Scaled:
-    """(alpha, beta) -> (theta, delta) = (1/sqrt(alpha beta), sqrt(alpha/beta)).
+def to_scaled(alpha: Scalar, beta: Scalar) -> Scaled:
+    """Convert (alpha, beta) to (theta, delta) = (1/sqrt(alpha beta), sqrt(alpha/beta)).
 
     Examples
     --------
@@ -49,8 +48,10 @@ def to_scaled(alpha: Any, beta: Any) -> Scaled:
     return Scaled((alpha * beta) ** -0.5, (alpha / beta) ** 0.5)
 
 
-def to_penalised(theta: Any, delta: Any) -> Penalised:
-    """(theta, delta) -> (alpha, beta) = (delta/theta, 1/(theta delta)); undoes `to_scaled`.
+def to_penalised(theta: Scalar, delta: Scalar) -> Penalised:
+    """Convert (theta, delta) to (alpha, beta) = (delta/theta, 1/(theta delta)).
+
+    This is the inverse of `to_scaled`.
 
     Examples
     --------
@@ -61,7 +62,7 @@ def to_penalised(theta: Any, delta: Any) -> Penalised:
     return Penalised(delta / theta, 1 / (theta * delta))
 
 
-def objective(a: Float[Array, " edges"], e: Float[Array, " edges"], theta: Any, support: Incidence):
+def objective(a: EdgeArray, e: EdgeArray, theta: Scalar, support: Incidence) -> Scalar:
     """2 theta a'e - sum log(S a) + ||a||^2 (infinite where a node has no edge).
 
     Examples
@@ -78,7 +79,7 @@ def objective(a: Float[Array, " edges"], e: Float[Array, " edges"], theta: Any, 
     return 2 * theta * (a * e).sum() + barrier + (a**2).sum()
 
 
-def dual(lam: Float[Array, " nodes"], e: Float[Array, " edges"], theta: Any, support: Incidence):
+def dual(lam: NodeArray, e: EdgeArray, theta: Scalar, support: Incidence) -> Scalar:
     """N + sum log(lam) - ||a(lam)||^2; never above `objective`, and equal to it at the solution.
 
     Examples
@@ -96,9 +97,7 @@ def dual(lam: Float[Array, " nodes"], e: Float[Array, " edges"], theta: Any, sup
     return lam.shape[0] + namespace(lam).log(lam).sum() - (a**2).sum()
 
 
-def weights_of(
-    lam: Float[Array, " nodes"], e: Float[Array, " edges"], theta: Any, support: Incidence
-) -> Float[Array, " edges"]:
+def weights_of(lam: NodeArray, e: EdgeArray, theta: Scalar, support: Incidence) -> EdgeArray:
     """a(lam) = max(0, S'lam/2 - theta e): the weights that the duals imply.
 
     Examples
@@ -114,17 +113,13 @@ def weights_of(
 
 
 def residual(
-    a: Float[Array, " edges"],
-    lam: Float[Array, " nodes"],
-    e: Float[Array, " edges"],
-    theta: Any,
-    support: Incidence,
-):
-    """How far (a, lam) is from optimal: 0 at the solution and nowhere else.
+    a: EdgeArray, lam: NodeArray, e: EdgeArray, theta: Scalar, support: Incidence
+) -> Scalar:
+    """Return how far (a, lam) is from optimal: 0 at the solution and positive everywhere else.
 
-    The larger of max_i |lam_i (S a)_i - 1| and max |a - a(lam)| / max(a). The change of `a` from
-    one iterate to the next is no such measure: at large theta the first iterates of DPG are all
-    zero, and stand still.
+    It is the larger of max_i |lam_i (S a)_i - 1| and max |a - a(lam)| / max(a). The change of `a`
+    from one iterate to the next would not do: at large theta the first iterates of DPG are all
+    zero and do not change.
 
     Examples
     --------
@@ -142,8 +137,8 @@ def residual(
     return xp.maximum(stationary, gap / xp.where(largest > 0, largest, 1.0))
 
 
-def rounding_floor(lam: Float[Array, " nodes"]):
-    """The residual that rounding alone leaves: about 10 eps max(1, max(lam)^2).
+def rounding_floor(lam: NodeArray) -> Scalar:
+    """Return the residual that rounding alone leaves, about 10 eps max(1, max(lam)^2).
 
     Where theta e is large, a = lam - theta e cancels: its error, eps lam, is multiplied by lam.
 

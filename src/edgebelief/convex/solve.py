@@ -1,20 +1,21 @@
-"""solve, solve_path: the graph that the smooth-signals problem defines, to full precision."""
+"""`solve` and `solve_path`: the graph on which signals are smooth, to full precision."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import Any
+from typing import TypeGuard
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from numpy.typing import ArrayLike
 
 from ..edges import Complete, Support
 from ..errors import InputError, SettingError, SettingTypeError
-from ..incidence import Array
+from ..incidence import Array, Scalar
 from ..validate import (
     as_floats,
     check_distances,
@@ -25,6 +26,7 @@ from ..validate import (
 )
 from .implicit import converged_state
 from .newton import newton_solve
+from .systems import Edges, Nodes
 
 
 class ConvergenceWarning(UserWarning):
@@ -39,49 +41,49 @@ class Solution(eqx.Module):
     weights : array (n_edges,)
         Edge weights; from `solve`, exactly zero where there is no edge.
     duals : array (N,)
-        One dual variable per node; at the solution 1 over its weighted degree.
+        One dual variable per node; at the solution the inverse of its weighted degree.
     residual : float
         How far from optimal, see `edgebelief.convex.residual`.
     iterations : int
         Steps taken.
     converged : bool
-        Whether the residual is below the tolerance, or below what rounding lets it reach.
+        Whether the residual is below the tolerance, or as low as rounding allows.
     theta : float
     support : Support
-        The candidate edges that `weights` runs over.
+        The candidate edges, in the order of `weights`.
     """
 
     weights: Float[Array, " edges"]
     duals: Float[Array, " nodes"]
-    residual: Float[Array, ""]
-    iterations: Int[Array, ""]
-    converged: Bool[Array, ""]
-    theta: Float[Array, ""]
+    residual: Scalar
+    iterations: int | Int[Array, ""]
+    converged: bool | Bool[Array, ""]
+    theta: Scalar
     support: Support
 
     def adjacency(self) -> Float[Array, "nodes nodes"]:
-        """The weights as a symmetric matrix with zero diagonal."""
+        """Return the weights as a symmetric matrix with zero diagonal."""
         return self.support.to_matrix(self.weights)
 
     @property
     def n_edges(self) -> Int[Array, ""]:
-        """How many weights count as edges: above 1e-5 of the largest."""
+        """The number of edges: weights above 1e-5 of the largest."""
         return self.support.is_edge(self.weights).sum()
 
 
 def solve(
-    e: Any,
-    theta: Any,
+    e: ArrayLike,
+    theta: ArrayLike,
     *,
     tol: float = 1e-9,
     max_iter: int = 1000,
     support: Support | None = None,
-    start: Any = None,
+    start: ArrayLike | None = None,
 ) -> Solution:
     """Learn a graph from distances, without labels.
 
     Minimises  2 theta a'e - sum_i log(S a)_i + ||a||^2  over a >= 0, by Newton's method on the
-    dual (`edgebelief.convex.newton`), in float64 whatever JAX is set to.
+    dual (`edgebelief.convex.newton`), in float64 whatever the precision of JAX.
 
     Parameters
     ----------
@@ -93,7 +95,7 @@ def solve(
     tol : float
         Stop when max_i |lam_i d_i - 1| is below this.
     max_iter : int
-        Newton steps at most.
+        The largest number of Newton steps.
     support : Support, optional
         The candidate edges; by default all pairs.
     start : array_like, shape (N,), optional
@@ -106,10 +108,10 @@ def solve(
     Notes
     -----
     Under `jax.jit`, `jax.vmap` and differentiation (with respect to `e` and `theta`, both modes)
-    the same solver runs on the host, and derivatives come from implicit differentiation; values
-    cannot be checked or warned about there, so look at `converged`.
+    the same solver runs on the host, and derivatives come from implicit differentiation. Traced
+    values can be neither checked nor warned about, so look at `converged`.
 
-    This is a point estimate: it says nothing of how sure to be of an edge.
+    This is a point estimate: it has no measure of uncertainty about an edge.
 
     Examples
     --------
@@ -134,14 +136,14 @@ def solve(
 
 
 def solve_path(
-    e: Any,
+    e: ArrayLike,
     thetas: Iterable[float],
     *,
     tol: float = 1e-9,
     max_iter: int = 1000,
     support: Support | None = None,
 ) -> list[Solution]:
-    """`solve` at each of `thetas`, each from its neighbour's solution; in the order given.
+    """Solve at each of `thetas`, warm-started from the nearest solutions; returned in that order.
 
     Examples
     --------
@@ -164,15 +166,17 @@ def solve_path(
 
 
 def _extrapolate(before: Solution | None, latest: Solution, theta: float) -> np.ndarray:
-    """Duals to start from at `theta`: along the line through two solutions, in logarithms."""
+    """Extrapolate duals to start from at `theta`: linear in the logarithms of two solutions."""
     if before is None:
         return latest.duals
     ahead = np.log(theta / latest.theta) / np.log(latest.theta / before.theta)
     return latest.duals * (latest.duals / before.duals) ** min(ahead, 1.0)
 
 
-def _solve(e, theta: float, support: Support, lam, tol: float, max_iter: int) -> Solution:
-    """`solve` after the door, with a warning where it did not converge."""
+def _solve(
+    e: Edges, theta: float, support: Support, lam: Nodes | None, tol: float, max_iter: int
+) -> Solution:
+    """Solve with checked arguments, and warn if it does not converge."""
     largest = float(np.abs(e).max())
     if max(theta, largest) > 1e290 or theta * largest > 1e290:
         raise InputError(f"theta times the distances overflows ({theta:g} x {largest:g}); rescale.")
@@ -181,14 +185,14 @@ def _solve(e, theta: float, support: Support, lam, tol: float, max_iter: int) ->
     return solution
 
 
-def warn_unless_converged(solution: Solution, e, tol: float, max_iter: int) -> None:
-    """Say why a solver stopped early."""
+def warn_unless_converged(solution: Solution, e: Edges, tol: float, max_iter: int) -> None:
+    """Warn, with the reason, if a solver stopped before its residual reached the tolerance."""
     if solution.converged:
         return
     reach = solution.theta * np.abs(e).max()
     if solution.iterations >= max_iter:
         why = "raise max_iter, or start from a nearby solution"
-    elif reach > 1e7:  # lam is as large, and its square times eps is no longer small
+    elif reach > 1e7:  # lam is about as large, so that eps lam^2 is no longer small
         why = f"theta times the distances reaches {reach:.0e}, more than float64 can resolve"
     else:
         why = "rounding allows no further progress"
@@ -200,8 +204,10 @@ def warn_unless_converged(solution: Solution, e, tol: float, max_iter: int) -> N
     )
 
 
-def _solve_traced(e, theta, tol: float, max_iter: int, support: Support | None) -> Solution:
-    """`solve` where something is traced: what is not is checked, of the rest only the shape."""
+def _solve_traced(
+    e: ArrayLike, theta: ArrayLike, tol: float, max_iter: int, support: Support | None
+) -> Solution:
+    """Solve with traced arguments: check the shape of these, and the values of all others."""
     check_support(support)
     traced_support = any(map(_is_traced, jax.tree.leaves(support)))
     if _is_traced(e) or traced_support:
@@ -227,11 +233,11 @@ def _solve_traced(e, theta, tol: float, max_iter: int, support: Support | None) 
     return Solution(a, lam, residual, iterations.astype(int), converged > 0, theta, support)
 
 
-def _is_traced(x: Any) -> bool:
+def _is_traced(x: object) -> TypeGuard[jax.Array]:
     return isinstance(x, jax.core.Tracer)
 
 
-def _check_start(start: Any, support: Support) -> np.ndarray:
+def _check_start(start: ArrayLike, support: Support) -> Nodes:
     lam = as_floats(start, "start")
     if lam.shape != (support.n_nodes,) or not (np.isfinite(lam).all() and (lam > 0).all()):
         raise SettingError(

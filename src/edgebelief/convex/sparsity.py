@@ -1,8 +1,8 @@
-"""theta_for: the theta whose graph has a wanted number of edges.
+"""`theta_for`: the theta whose graph has a wanted number of edges.
 
-The number of edges falls as theta grows, from every candidate (near 0) to a few more than N/2: a
-staircase, almost but not quite monotone (an edge can return). Edges that are alike, such as those
-of two leaves of one node, enter together, so some numbers are never taken: a jump.
+The number of edges is a step function of theta. It falls from all candidates (theta near 0) to a
+few more than N/2, almost but not quite monotonically (an edge can return). Equal edges, such as
+those of two leaves of one node, enter together, so the function jumps over some numbers.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..edges import Support, pairs_of
 from ..errors import InputError, SettingTypeError
@@ -17,12 +18,12 @@ from ..validate import check_distances, check_number
 from .newton import newton_solve
 from .solve import Solution, warn_unless_converged
 
-# Two thetas this close, relatively, are the two sides of one jump.
+# Two thetas with a relative difference below this are taken as the two sides of one jump.
 SAME_THETA = 1e-9
 
 
 class Jump(NamedTuple):
-    """Where the number of edges passes the wanted one without taking it."""
+    """The theta at which the number of edges jumps over the wanted one."""
 
     theta: float
     edges_below: int
@@ -32,19 +33,18 @@ class Jump(NamedTuple):
 
 
 class SparsityTheta(float):
-    """The theta found; a number, which remembers what it was found for.
+    """The result of `theta_for`: a float, with the graph at this theta.
 
     Attributes
     ----------
     solution : Solution
         The graph at this theta.
     n_edges : int
-        How many edges it has (weights above 1e-5 of the largest).
+        The number of its edges (weights above 1e-5 of the largest).
     wanted : float
-        How many were asked for.
+        The wanted number of edges.
     jump : Jump or None
-        Where the staircase steps over the wanted number; None if it was met (to the nearest
-        whole number of edges).
+        The jump over the wanted number; None if it was met (to the nearest whole number of edges).
     """
 
     solution: Solution
@@ -71,21 +71,21 @@ class SparsityTheta(float):
 
     @property
     def density(self) -> float:
-        """The share of all pairs that are edges."""
+        """The number of edges over the number of all pairs."""
         return self.n_edges / pairs_of(self.solution.support.n_nodes)
 
     def __getnewargs__(self) -> tuple[Any, ...]:
         return self.solution, self.wanted, self.jump
 
     def __repr__(self) -> str:
-        said = f"theta={float(self):.6g}: {self.n_edges} edges, wanted {self.wanted:g}"
+        text = f"theta={float(self):.6g}: {self.n_edges} edges, wanted {self.wanted:g}"
         if self.jump is not None:
-            said += f" (jumps from {self.jump.edges_below} to {self.jump.edges_above})"
-        return f"<{said}>"
+            text += f" (jumps from {self.jump.edges_below} to {self.jump.edges_above})"
+        return f"<{text}>"
 
 
 def theta_for(
-    e: Any,
+    e: ArrayLike,
     *,
     degree: float | None = None,
     density: float | None = None,
@@ -100,20 +100,20 @@ def theta_for(
     degree : float
         The wanted mean number of edges at a node. Give this or `density`.
     density : float
-        The wanted share of all N(N-1)/2 pairs, between 0 and 1.
+        The wanted number of edges over N(N-1)/2, the number of all pairs; between 0 and 1.
     support : Support, optional
         The candidate edges; by default all pairs.
 
     Returns
     -------
     SparsityTheta
-        A float, with the graph it gives (`solution`), and the `jump` over the wanted number where
-        no theta meets it. It stands in the middle of the range of thetas with that many edges.
+        A float, with the graph at this theta (`solution`), and the `jump` over the wanted number
+        if no theta meets it. It is the middle of the range of thetas with that many edges.
 
     Raises
     ------
     ValueError
-        If the wanted number is out of reach; the message names the range.
+        If no theta comes near the wanted number; the message gives the possible range.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def theta_for(
     scale = float(np.median(np.abs(e)[e != 0])) if e.any() else 1.0
     if not np.isfinite(1 / scale):
         raise InputError(f"the distances are too small (typically {scale:g}); rescale them.")
-    stairs = _Staircase(e / scale, support, wanted)  # at theta scale: the same graphs
+    stairs = _Staircase(e / scale, support, wanted)  # the graphs of e, at theta times scale
     below, above = stairs.bisect(*stairs.bracket())
     best = stairs.nearest_around(below, above)
     jump = None if stairs.met(best) else Jump(above.theta / scale, below.n_edges, above.n_edges)
@@ -166,7 +166,7 @@ def _out_of_reach(wanted: float, fewest: int, support: Support) -> InputError:
 
 
 class _Step(NamedTuple):
-    """One theta looked at: its duals, to start others from, and its number of edges."""
+    """The solution at one theta: its duals, to start others from, and its number of edges."""
 
     theta: float
     lam: np.ndarray
@@ -176,7 +176,7 @@ class _Step(NamedTuple):
 
 
 class _Staircase:
-    """The number of edges as a function of theta, for one problem. Remembers where it looked."""
+    """The number of edges of one problem as a function of theta, with a cache of its values."""
 
     def __init__(self, e: np.ndarray, support: Support, wanted: float):
         self.e, self.support, self.wanted = e, support, wanted
@@ -185,19 +185,19 @@ class _Staircase:
     def at(self, theta: float) -> _Step:
         if theta not in self.seen:
             near = min(self.seen.values(), key=lambda s: abs(np.log(s.theta / theta)), default=None)
-            lam = None if near is None else near.lam
-            # Edges appear at weight zero, so counting them asks for more digits than `solve` does.
-            found = newton_solve(self.e, theta, self.support, lam, 1e-11, 1000)
-            n_edges, n_positive = int(self.support.is_edge(found.a).sum()), int((found.a > 0).sum())
-            self.seen[theta] = _Step(theta, found.lam, n_edges, n_positive, found.converged)
+            start = None if near is None else near.lam
+            # Edges appear at weight zero, so counting them takes more digits than `solve` does.
+            a, lam, _, _, converged = newton_solve(self.e, theta, self.support, start, 1e-11, 1000)
+            n_edges, n_positive = int(self.support.is_edge(a).sum()), int((a > 0).sum())
+            self.seen[theta] = _Step(theta, lam, n_edges, n_positive, converged)
         return self.seen[theta]
 
     def met(self, step: _Step) -> bool:
-        """Whether no whole number of edges is nearer."""
+        """Whether no whole number of edges is nearer to the wanted one."""
         return abs(step.n_edges - self.wanted) <= 0.5
 
     def bracket(self) -> tuple[_Step, _Step]:
-        """A theta with at least, and one with at most, the wanted number of edges."""
+        """Return a theta with at least, and one with at most, the wanted number of edges."""
         below = above = self.at(1.0)
         while below.n_edges < self.wanted and not self.met(below):
             below = self.at(below.theta / 2)
@@ -205,14 +205,14 @@ class _Staircase:
         nearest = np.abs(self.e)[self.e != 0].min(initial=np.inf)
         while above.n_edges > self.wanted and not self.met(above):
             above = self.at(above.theta * 2)
-            # Where even the nearest pair is far, or float64 fails, nothing more will leave.
+            # Beyond this theta, or where float64 fails, no further edge disappears.
             if not above.converged or above.theta * nearest > 1e9:
                 raise _out_of_reach(self.wanted, fewest, self.support)
             fewest = min(fewest, above.n_edges)
         return below, above
 
     def bisect(self, below: _Step, above: _Step) -> tuple[_Step, _Step]:
-        """The two sides of the jump over the wanted number, or twice the step that meets it."""
+        """Return the two sides of the jump over the wanted number, or twice the step with it."""
         for step in (below, above):
             if self.met(step):
                 return step, step
@@ -224,32 +224,32 @@ class _Staircase:
         return below, above
 
     def nearest_around(self, below: _Step, above: _Step) -> _Step:
-        """The nearest step at, or a little beside, a jump: there an edge may leave and return."""
-        looked_at = [below, above]
+        """Return the best step at or near a jump, where an edge may disappear and return."""
+        steps = [below, above]
         if not self.met(below):
             for side, direction in ((below, -1), (above, 1)):
                 for log_distance in np.geomspace(1e-6, 0.05, 24):
-                    looked_at.append(self.at(side.theta * np.exp(direction * log_distance)))
-        return min(looked_at, key=lambda step: abs(step.n_edges - self.wanted))
+                    steps.append(self.at(side.theta * np.exp(direction * log_distance)))
+        return min(steps, key=lambda step: abs(step.n_edges - self.wanted))
 
     def middle_of_step(self, step: _Step) -> _Step:
-        """The middle, in log theta, of the range around `step` with its number of edges.
+        """Return the middle, in log theta, of the range around `step` with its number of edges.
 
-        If an edge on its way out has a positive weight that no longer counts there, a place in the
-        range where none has, so that `weights > 0` counts the same edges.
+        If an edge there has a positive weight too small to count, another theta in the range is
+        preferred, at which `weights > 0` counts the same edges.
         """
         down, up = self._end_of_step(step, -1), self._end_of_step(step, 1)
         inside = step
         for share in (0.5, 0.6, 0.7, 0.8, 0.9, 0.4, 0.3, 0.2, 0.1):
-            there = self.at(float(down ** (1 - share) * up**share))
-            if there.n_edges == there.n_positive == step.n_edges:
-                return there
-            if there.n_edges == step.n_edges and inside is step:
-                inside = there
+            candidate = self.at(float(down ** (1 - share) * up**share))
+            if candidate.n_edges == candidate.n_positive == step.n_edges:
+                return candidate
+            if candidate.n_edges == step.n_edges and inside is step:
+                inside = candidate
         return inside
 
     def _end_of_step(self, step: _Step, direction: int) -> float:
-        """How far `step` reaches down (-1) or up (+1), to a thousandth of what was looked at."""
+        """Return the theta at which `step` ends, below (-1) or above (+1), to about 0.1 %."""
         inside, outside = step.theta, None
         for theta in sorted(self.seen, key=lambda theta: direction * theta):
             if direction * theta > direction * step.theta:

@@ -1,7 +1,7 @@
 """The dual of one problem and its Newton equations, on all pairs (`Dense`) or a list (`Sparse`).
 
-With a(lam) = max(0, S'lam/2 - theta e) and the 0/1 pattern A of its active (positive) edges, whose
-degrees are D,
+With a(lam) = max(0, S'lam/2 - theta e), the 0/1 matrix A of its active (positive) edges, and the
+diagonal matrix D of their number at each node,
 
     gradient            1/lam - S a(lam)
     minus the Hessian   diag(1/lam^2) + (D + A)/2,   positive definite
@@ -10,15 +10,15 @@ Where theta e is large, S'lam/2 - theta e cancels. So duals are written lam = ba
 *slack* S'base/2 - theta e is computed once, in twice the working precision: near a base, x is small
 and a = max(0, slack + S'x/2) keeps its digits.
 
-NumPy and SciPy in float64, whatever JAX is set to.
+All computations are in NumPy and SciPy, in float64, whatever the precision of JAX.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Real
 from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dposv
 from scipy.sparse import csr_array, diags_array
@@ -28,6 +28,7 @@ from ..edges import Complete, Support
 
 Edges = Float[np.ndarray, " edges"]
 Nodes = Float[np.ndarray, " nodes"]
+Counts = Real[np.ndarray, " nodes"]
 
 
 class Dual(NamedTuple):
@@ -44,38 +45,39 @@ class Dual(NamedTuple):
         return float(np.abs(self.lam * self.d - 1).max())
 
 
+@runtime_checkable
 class System(Protocol):
-    """What Newton's method needs of a problem. A workspace: it remembers the last point."""
+    """What Newton's method needs of a problem. It keeps the weights of the last point."""
 
     a: np.ndarray
-    """The weights of the last `at`, in the layout of the system."""
+    """The weights at the last point evaluated by `at`, in the layout of the system."""
 
     def nearest(self) -> Nodes:
-        """The smallest theta e at each node (with base zero)."""
+        """Return the smallest theta e at each node (with base zero)."""
 
-    def degrees_if_all_had(self, lam: Nodes) -> tuple[Nodes, Nodes]:
-        """Each node's degree if its neighbours had its own dual, and how many they would be."""
+    def degrees_if_all_had(self, lam: Nodes) -> tuple[Nodes, Counts]:
+        """Return the degree and the number of edges of each node if all had its dual."""
 
     def at(self, x: Nodes) -> Dual:
-        """Evaluate the dual, and keep the weights."""
+        """Evaluate the dual at lam = base + `x`, and keep the weights."""
 
     def weights(self) -> Edges:
-        """a(lam) of the last `at`."""
+        """Return a(lam) at the last point."""
 
     def solve(self, lam: Nodes, rhs: Nodes) -> Nodes:
-        """(diag(1/lam^2) + (D + A)/2)^-1 rhs, for the active edges of the last `at`."""
+        """(diag(1/lam^2) + (D + A)/2)^-1 rhs, for the active edges at the last point."""
 
     def rebase(self, base: Nodes) -> None:
-        """From now on x is counted from `base`."""
+        """Change the base from which x is measured."""
 
 
 def system_for(e: Edges, theta: float, support: Support) -> System:
-    """`Dense` for the complete support, `Sparse` for a restricted one, with base zero."""
+    """Return `Dense` for the complete support, `Sparse` for a restricted one, with base zero."""
     return (Dense if isinstance(support, Complete) else Sparse)(e, theta, support)
 
 
 class Dense:
-    """All pairs are candidates. Works on (N, N) buffers that are made once."""
+    """The system of all pairs. It works on (N, N) buffers that are allocated once."""
 
     def __init__(self, e: Edges, theta: float, support: Support):
         self.e, self.theta, self.support = e, theta, support
@@ -88,7 +90,7 @@ class Dense:
         self.slack = self.support.to_matrix(slack)
         np.fill_diagonal(self.slack, -np.inf)  # no node is its own neighbour
 
-    def degrees_if_all_had(self, lam: Nodes) -> tuple[Nodes, Nodes]:
+    def degrees_if_all_had(self, lam: Nodes) -> tuple[Nodes, Counts]:
         surplus = np.add(self.slack, lam[:, None], out=self.a)
         np.maximum(surplus, 0, out=surplus)
         return surplus.sum(1), np.count_nonzero(surplus, axis=1)
@@ -101,9 +103,9 @@ class Dense:
         a = np.add(self.slack, half[:, None], out=self.a)
         a += half
         np.maximum(a, 0, out=a)
-        # Not np.vdot: NumPy and SciPy bring a BLAS each, and their threads, still spinning after a
-        # call, get in each other's way (ten times slower at N = 200 on two cores).
-        norm2 = np.square(a, out=self.hessian).sum() / 2  # each edge stands in `a` twice
+        # Not np.vdot: NumPy and SciPy have a BLAS each, and the threads of one, still spinning
+        # after a call, slow the other down (ten times slower at N = 200 on two cores).
+        norm2 = np.square(a, out=self.hessian).sum() / 2  # `a` holds each edge twice
         return _dual(x, self.base + x, a.sum(1), norm2)
 
     def weights(self) -> Edges:
@@ -118,7 +120,7 @@ class Dense:
 
 
 class HalfEdges:
-    """Every candidate edge of a restricted support twice, once at each end, sorted by node."""
+    """The candidate edges of a restricted support, each listed at both ends, sorted by node."""
 
     def __init__(self, support: Support):
         rows, cols = (np.asarray(end) for end in support.endpoints)
@@ -130,7 +132,7 @@ class HalfEdges:
         self.ends = np.concatenate([[0], np.cumsum(self.count)])
 
     def sums(self, at_edge_ends: np.ndarray) -> Nodes:
-        """The sum at each node. (Every node has a candidate edge: no segment is empty.)"""
+        """Sum the values at each node. (Every node has a candidate edge: no segment is empty.)"""
         return np.add.reduceat(at_edge_ends, self.ends[:-1])
 
     def hessian_solve(
@@ -139,7 +141,7 @@ class HalfEdges:
         """(diag(1/lam^2) + (D + A)/2)^-1 rhs, for these active edges."""
         n = len(lam)
         half = active[self.edge] / 2
-        # A copy: what SciPy does to the pattern in place must not reach our own arrays.
+        # A copy, because SciPy changes the pattern in place.
         pattern = csr_array((half, self.other, self.ends), shape=(n, n), copy=True)
         diagonal = self.sums(half) + lam**-2
         # Unless theta e is large 1/lam^2 dominates, and conjugate gradients need few steps however
@@ -161,7 +163,7 @@ class HalfEdges:
 
 
 class Sparse:
-    """A list of candidate pairs. Nothing of size N x N is made."""
+    """The system of a list of candidate pairs. It allocates no N x N array."""
 
     def __init__(self, e: Edges, theta: float, support: Support):
         self.e, self.theta, self.support = e, theta, support
@@ -174,7 +176,7 @@ class Sparse:
         half = self.half_edges
         return -np.maximum.reduceat(self.slack[half.edge], half.ends[:-1])
 
-    def degrees_if_all_had(self, lam: Nodes) -> tuple[Nodes, Nodes]:
+    def degrees_if_all_had(self, lam: Nodes) -> tuple[Nodes, Counts]:
         half = self.half_edges
         surplus = np.maximum(self.slack[half.edge] + np.repeat(lam, half.count), 0)
         return half.sums(surplus), half.sums((surplus > 0).astype(float))
@@ -188,7 +190,7 @@ class Sparse:
         return self.a
 
     def solve(self, lam: Nodes, rhs: Nodes) -> Nodes:
-        # Newton's steps need no more digits than they will gain, and they double them.
+        # A Newton step doubles the number of correct digits: its direction needs no more than that.
         residual = np.abs(lam * rhs).max()
         rtol = min(max(residual**2, 1e-13), 1e-2)
         return self.half_edges.hessian_solve(lam, self.a > 0, rhs, rtol)
@@ -212,10 +214,10 @@ def hessian_solve(
 
 
 def _dense_solve(lam: Nodes, half_pattern: Float[np.ndarray, "nodes nodes"], rhs: Nodes) -> Nodes:
-    """By Cholesky, in the memory of `half_pattern` = A/2."""
+    """Solve by Cholesky factorisation, overwriting `half_pattern` = A/2."""
     diagonal = half_pattern.sum(1) + lam**-2
     half_pattern.flat[:: len(lam) + 1] = diagonal
-    # Symmetric, so the transpose is the same matrix in the order LAPACK wants: no copy.
+    # The matrix is symmetric, so its transpose is itself in LAPACK's column order, without a copy.
     _, x, failed = dposv(half_pattern.T, rhs, overwrite_a=True)
     if failed:
         raise LinAlgError("the Hessian of the dual is singular to working precision")
@@ -223,7 +225,7 @@ def _dense_solve(lam: Nodes, half_pattern: Float[np.ndarray, "nodes nodes"], rhs
 
 
 def _slack(e: Edges, theta: float, support: Support, base: Nodes) -> Edges:
-    """S'base/2 - theta e, rounded once: sums and products with their rounding errors kept."""
+    """Compute S'base/2 - theta e with compensated sums and products, rounded once at the end."""
     rows, cols = support.endpoints
     ends, ends_error = _two_sum(base[rows] / 2, base[cols] / 2)
     cost, cost_error = _two_product(theta, e)
@@ -232,16 +234,16 @@ def _slack(e: Edges, theta: float, support: Support, base: Nodes) -> Edges:
 
 
 def _two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A + b and its rounding error, exactly (Knuth)."""
+    """Return a + b and its rounding error, exactly (Knuth)."""
     s = a + b
     b_part = s - a
     return s, (a - (s - b_part)) + (b - b_part)
 
 
 def _two_product(a: float, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A b and its rounding error, exactly (Dekker; factors split in halves of 26 bits)."""
+    """Return a b and its rounding error, exactly (Dekker; factors split in halves of 26 bits)."""
 
-    def halves(x):
+    def halves(x: float | np.ndarray) -> tuple[float | np.ndarray, float | np.ndarray]:
         scaled = 134217729.0 * x  # 2^27 + 1
         high = scaled - (scaled - x)
         return high, x - high

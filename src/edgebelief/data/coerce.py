@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import networkx as nx
@@ -22,11 +23,13 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, InputTypeError, InputWarning, Remedy, Setting, SettingError
-from ..validate import as_floats, check_names, check_signals
+from ..validate import as_floats, check_choice, check_names, check_signals
 from .covariates import pair_covariates
 from .dataset import GraphDataset, GraphRecord
 from .files import edges_to_matrix
 from .signals import Metric, Missing, Transform, distances, transformed
+
+TRANSPOSE = Remedy("Transpose them", Setting("transpose", True, python="X.T"))
 
 
 class Graphs(NamedTuple):
@@ -112,21 +115,13 @@ def graphs_from(
 
 def check_form(metric: object, missing: object, transform: object) -> None:
     """Refuse settings of `graphs_from` that there are not."""
-    known = {
-        "metric": (metric, ("precomputed", *get_args(Metric))),
-        "missing": (missing, get_args(Missing)),
-        "transform": (transform, (None, *get_args(Transform))),
-    }
-    for name, (value, values) in known.items():
-        plain = value is None or isinstance(value, str)
-        if not (plain and value in values) and not (name == "metric" and callable(metric)):
-            function = ", or a function" if name == "metric" else ""
-            raise SettingError(f"must be one of {values}{function}; got {value!r}.", argument=name)
+    if not callable(metric):
+        check_choice(metric, "metric", ("precomputed", *get_args(Metric)), ", or a function")
+    check_choice(missing, "missing", get_args(Missing))
+    check_choice(transform, "transform", (None, *get_args(Transform)))
     if transform is not None and isinstance(metric, str) and metric == "precomputed":
-        raise SettingError(
-            "is for signals; the metric 'precomputed' says that X holds distances.",
-            argument="transform",
-        )
+        problem = "is for signals; the metric 'precomputed' says that X holds distances."
+        raise SettingError(problem, argument="transform")
 
 
 def rescaled(data: GraphDataset, factors: Sequence[float]) -> GraphDataset:
@@ -248,9 +243,7 @@ def _checked_shape(distances: Any) -> Any:
 def _check_orientation(signals: ArrayLike, label: Any) -> None:
     """Refuse signals that lie on their side, where the labels' size tells."""
     shape, n_nodes = np.shape(signals), 0
-    remedy: list[str | Remedy] = [
-        Remedy("Transpose them", Setting("transpose", True, python="X.T"))
-    ]
+    remedy: list[str | Remedy] = [TRANSPOSE]
     if isinstance(label, nx.Graph):
         n_nodes = label.number_of_nodes()
         remedy += ["give the label graph all of its nodes, those without edges too"]
@@ -357,7 +350,7 @@ def check_has_weights(graph: nx.Graph) -> None:
             )
 
 
-def weight_column(table: pd.DataFrame, where: str = "the edge list") -> str:
+def weight_column(table: pd.DataFrame, where: str | Path = "the edge list") -> str:
     """Return the column of an edge list with the weights: that called weight, or the only one."""
     others = [str(name) for name in table.columns if name not in ("source", "target")]
     if "weight" not in others and len(others) != 1:

@@ -60,10 +60,10 @@ def read_signals(path: str | Path, *, transpose: bool = False) -> pd.DataFrame:
         names, rows = [str(i) for i in range(len(names))], [str(i) for i in range(len(body))]
     body.attrs = table.attrs
     if transpose:
-        check_names(rows, len(rows), "node names", str(path))
+        check_names(rows, len(rows), "node names", path)
         values = numbers_of(body.set_axis(names, axis=1), path)
         return pd.DataFrame(values.T, index=names, columns=rows)
-    check_names(names, len(names), "node names", str(path))
+    check_names(names, len(names), "node names", path)
     return pd.DataFrame(numbers_of(body.set_axis(names, axis=1), path), index=rows, columns=names)
 
 
@@ -111,12 +111,12 @@ def read_matrix(path: str | Path) -> pd.DataFrame:
             raise InputError(
                 f"{len(names)} rows and {len(columns)} columns after the first; a matrix file has "
                 f"node names in its first column and its header, the same ones.",
-                where=str(path),
+                where=path,
             )
-    check_names(names, len(names), "node names", str(path))
+    check_names(names, len(names), "node names", path)
     if sorted(columns) != sorted(names):
         odd = sorted(set(columns) ^ set(names))[:5]
-        raise InputError(f"rows and columns are not the same nodes: {odd}.", where=str(path))
+        raise InputError(f"rows and columns are not the same nodes: {odd}.", where=path)
     values = pd.DataFrame(numbers_of(body, path), index=names, columns=columns)
     return values[names]
 
@@ -185,7 +185,7 @@ def read_edges(
     bob  1.0  0.0  1.0
     cy   0.0  1.0  0.0
     """
-    return edges_to_matrix(read_table(path), value, names=names, fill=fill, where=str(path))
+    return edges_to_matrix(read_table(path), value, names=names, fill=fill, where=path)
 
 
 def edges_to_matrix(
@@ -194,7 +194,7 @@ def edges_to_matrix(
     *,
     names: Iterable[str] | None = None,
     fill: float = np.nan,
-    where: str = "the edge list",
+    where: str | Path = "the edge list",
 ) -> pd.DataFrame:
     """Make the matrix that `read_edges` returns of a table; `where` is what messages call it."""
     check_names(table.columns, table.shape[1], "columns", where)
@@ -307,7 +307,7 @@ def read_covariates(path: str | Path) -> pd.DataFrame:
     {'age': [30.0, 34.0], 'team': ['x', 'y']}
     """
     table = read_table(path)
-    check_names(table.columns, table.shape[1], "columns", str(path))
+    check_names(table.columns, table.shape[1], "columns", path)
     of_pairs = {"source", "target"} <= set(table.columns)
     if not of_pairs:
         table = table.set_index(table.columns[0])
@@ -315,7 +315,7 @@ def read_covariates(path: str | Path) -> pd.DataFrame:
     covariates = [name for name in table.columns if name not in ends]
     if not covariates:
         problem = f"no covariates; it has the columns {list(table.columns)} alone."
-        raise InputError(problem, where=str(path))
+        raise InputError(problem, where=path)
     for name in covariates:
         cells = table[name].astype(object)
         cells = cells.where(cells.notna() & (cells != ""), None)
@@ -385,11 +385,10 @@ def load_dataset(path: str | Path) -> GraphDataset:
             raise
         except Exception:  # zipfile, zlib and numpy have a dozen of their own
             problem = "not an npz file, or damaged, or with Python objects, which are not read."
-            raise InputError(problem, where=str(path)) from None
+            raise InputError(problem, where=path) from None
     missing = {"n_nodes", "e", "a", "names"} - set(arrays)
     if missing:
-        problem = f"not a data set of ours, it lacks {sorted(missing)}."
-        raise InputError(problem, where=str(path))
+        raise InputError(f"not a data set of ours, it lacks {sorted(missing)}.", where=path)
     sizes, e, a, names = (arrays[name] for name in ("n_nodes", "e", "a", "names"))
     n_signals = arrays.get("n_signals", np.full(sizes.size, np.nan))
     # In Python's integers, which do not run over.
@@ -403,14 +402,12 @@ def load_dataset(path: str | Path) -> GraphDataset:
         and {e.dtype.kind, a.dtype.kind, n_signals.dtype.kind} <= set("fiu")
     )
     if not sound:
-        problem = "damaged; its arrays do not have the sizes it states."
-        raise InputError(problem, where=str(path))
+        raise InputError("damaged; its arrays do not have the sizes it states.", where=path)
     ends = np.cumsum(edges)[:-1]
     called = [str(name) for name in arrays.get("covariates", np.array([], str)).ravel()]
     columns = [arrays.get(f"covariate.{k}", np.zeros(0)) for k in range(len(called))]
     if len(set(called)) < len(called) or any(column.shape != e.shape for column in columns):
-        problem = "damaged; its covariates do not have the sizes it states."
-        raise InputError(problem, where=str(path))
+        raise InputError("damaged; its covariates do not have the sizes it states.", where=path)
     each = [np.split(column, ends) for column in columns]
     return GraphDataset(
         np.split(e, ends),

@@ -57,7 +57,7 @@ def sp500(folder: str | Path, split: tuple[Sequence[str], Sequence[str]] | None 
     def graph(tickers: Sequence[str]) -> GraphDataset:
         unknown = sorted(set(tickers) - (set(prices.columns) & set(sectors.index)))
         if unknown:
-            raise InputError(f"no prices or no sector for {unknown[:5]}.", where=str(folder))
+            raise InputError(f"no prices or no sector for {unknown[:5]}.", where=folder)
         ordered = sorted(tickers, key=lambda ticker: (sectors[ticker], ticker))
         e = distances(returns[ordered], metric="correlation")
         return GraphDataset([e], [_same(sectors[ordered].to_numpy())], [ordered], len(returns))

@@ -21,7 +21,7 @@ from scipy.spatial.distance import pdist
 
 from ..edges import Complete
 from ..errors import InputError, Remedy, Setting, SettingError
-from ..validate import as_floats, check_signals, check_symmetric, node_name
+from ..validate import as_floats, check_choice, check_signals, check_symmetric, node_name
 from .randomness import Key, generator
 
 # Eigenvalues lie in [0, 1]; up to this they are the rounding of a zero.
@@ -156,9 +156,7 @@ def transformed(x: Any, transform: Transform) -> Any:
     >>> transformed(np.array([[1.0, 4.0], [2.0, 2.0]]), "log-returns").round(3)
     array([[ 0.693, -0.693]])
     """
-    if transform not in get_args(Transform):
-        problem = f"must be one of {get_args(Transform)}; got {transform!r}."
-        raise SettingError(problem, argument="transform")
+    check_choice(transform, "transform", get_args(Transform))
     names = getattr(x, "columns", None)
     values = check_signals(x, names, allow_nan=True)
     if transform in ("log", "log-returns"):
@@ -168,11 +166,7 @@ def transformed(x: Any, transform: Transform) -> Any:
                 f"is {values[p, i]:g}, which has no logarithm",
                 argument="signals",
                 where=(int(p), node_name(i, names)),
-                remedy=[
-                    "Correct it",
-                    "make it a gap (NaN)",
-                    f"use another transform than {transform!r}",
-                ],
+                remedy=["Correct it", "make it a gap (NaN)", "use another transform"],
             )
         values = np.log(values)
     if transform in ("diff", "log-returns"):
@@ -227,12 +221,8 @@ def distances(
     >>> distances(np.array([[0.0, 1.0, 3.0], [0.0, 1.0, 1.0]]))
     array([1., 5., 2.])
     """
-    if metric not in get_args(Metric):
-        problem = f"must be one of {get_args(Metric)}; got {metric!r}."
-        raise SettingError(problem, argument="metric")
-    if missing not in get_args(Missing):
-        problem = f"must be one of {get_args(Missing)}; got {missing!r}."
-        raise SettingError(problem, argument="missing")
+    check_choice(metric, "metric", get_args(Metric))
+    check_choice(missing, "missing", get_args(Missing))
     names = getattr(x, "columns", None)
     x = check_signals(x, names, allow_nan=missing == "pairwise")
     gaps = bool(np.isnan(x).any())

@@ -23,10 +23,6 @@ from ..errors import InputError
 DECIMAL_COMMAS = "Decimal commas? Separate with semicolons"
 
 
-class EmptyTable(InputError):
-    """A file without a table in it."""
-
-
 def read_table(path: str | Path) -> pd.DataFrame:
     """Read a CSV (comma, semicolon or tab separated) or Parquet file as a frame of text columns.
 
@@ -48,16 +44,17 @@ def read_table(path: str | Path) -> pd.DataFrame:
         try:
             table = pd.read_parquet(path)
         except (OSError, ValueError) as error:  # pyarrow's ArrowInvalid is a ValueError
-            raise InputError(f"cannot be read as Parquet ({error}).", where=str(path)) from None
+            raise InputError(f"cannot be read as Parquet ({error}).", where=path) from None
         named = table.index.name is not None or not isinstance(table.index, pd.RangeIndex)
         table = table.reset_index() if named else table
     elif suffix in (".csv", ".tsv", ".txt"):
         table = _read_text(path)
     else:
         problem = f"a table is .csv, .tsv, .txt or .parquet, not {path.suffix!r}."
-        raise InputError(problem, where=str(path))
+        raise InputError(problem, where=path)
     if table.empty:
-        raise EmptyTable("the table is empty; it needs rows below its header.", where=str(path))
+        remedy = "it needs rows below its header"
+        raise InputError("the table is empty", where=path, remedy=remedy)
     return table
 
 
@@ -70,12 +67,12 @@ def _read_text(path: Path) -> pd.DataFrame:
     except UnicodeDecodeError as error:
         raise InputError(
             f"not UTF-8 ({error.reason} at byte {error.start})",
-            where=str(path),
+            where=path,
             remedy="If it is a table, save it as UTF-8",
         ) from None
     if not text.strip():
-        problem = "the file is empty; a table has a header, and rows below it."
-        raise EmptyTable(problem, where=str(path))
+        remedy = "a table has a header, and rows below it"
+        raise InputError("the file is empty", where=path, remedy=remedy)
     header_line = re.sub(r'"[^"]*"', "", text.lstrip().split("\n", 1)[0])  # names may hold any
     separator = max(",;\t", key=header_line.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
@@ -90,7 +87,7 @@ def _read_text(path: Path) -> pd.DataFrame:
         raise InputError(
             f"line {odd + 1} (blank ones not counted) has {len(rows[odd])} fields, the first has "
             f"{len(rows[0])}; all lines must have as many.",
-            where=str(path),
+            where=path,
             remedy=DECIMAL_COMMAS if separator == "," else (),
         )
     table = pd.DataFrame(rows[1:], columns=pd.Index(rows[0]), dtype=str)
@@ -118,8 +115,7 @@ def write_table(path: str | Path, frame: pd.DataFrame) -> None:
     """
     suffix = Path(path).suffix.lower()
     if suffix not in (".csv", ".parquet"):
-        problem = f"can be written as .csv or .parquet, not {suffix!r}."
-        raise InputError(problem, where=str(path))
+        raise InputError(f"can be written as .csv or .parquet, not {suffix!r}.", where=path)
     with replacing(path) as temporary:
         if suffix == ".parquet":
             frame.to_parquet(temporary, index=False)

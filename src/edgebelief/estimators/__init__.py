@@ -1,7 +1,6 @@
 """Graph learning in scikit-learn's conventions."""
 
-from ..persist.learner import load
-from .learner import GraphLearner
+from .learner import GraphLearner, load
 from .smooth import SmoothGraph
 
 __all__ = ["GraphLearner", "SmoothGraph", "load"]

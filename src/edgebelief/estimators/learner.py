@@ -44,8 +44,13 @@ from ..errors import InputError, Remedy, Setting, SettingError
 from ..infer import EdgeModel, Engine, Prior, default_engine
 from ..infer.prepare import prepare
 from ..networks import Network
+from ..persist import learner as learner_file
+from ..persist.modelfile import ModelFileError
 from ..readouts import Readout
+from ..report import Report
 from .settings import (
+    Scale,
+    check_saved,
     check_size_aware,
     engine_of,
     likelihood_of,
@@ -140,11 +145,11 @@ class GraphLearner(BaseEstimator):
 
     def __init__(
         self,
-        network: Literal["dpg", "pds", "mimo", "mimo-e"] | Network = "dpg",
+        network: str | Network = "dpg",
         prior: str | Prior | Mapping[str, Any] = "altered",
         depth: int | None = 200,
         *,
-        readout: Literal["affine", "two-slope", "additive", "auto"] | Readout = "affine",
+        readout: str | Readout = "affine",
         metric: Any = "precomputed",
         scale: Literal["auto", "median", "relative"] | float | None = None,
         missing: Literal["error", "pairwise"] = "error",
@@ -205,7 +210,7 @@ class GraphLearner(BaseEstimator):
                 "for unknown). Without any, see GraphLearner.simulated, or SmoothGraph."
             )
         seed = int(check_random_state(self.random_state).randint(2**31))
-        scale, data = self._scaled(network, graphs.data)
+        scale, data = self._scaled(network, readouts, graphs.data)
         prior = prior_of(self.prior, data, network)
         posteriors, engines = {}, {}
         for name, readout in readouts.items():
@@ -385,8 +390,8 @@ class GraphLearner(BaseEstimator):
         DataFrame
             graph (where there are several), source, target, probability, sd (of the edge),
             epistemic (sd of the probability), aleatoric, low, high, decision. Where edges have
-            weights, before that: weight (its mean, if the pair is an edge) and its interval, weight
-            low and weight high.
+            weights, before that: weight (its mean, if the pair is an edge) and its interval,
+            weight_low and weight_high.
         """
         graphs, found, weights = self._predicted_all(X, covariates, level or 0.9)
         ranges = None
@@ -407,7 +412,7 @@ class GraphLearner(BaseEstimator):
             if weights is not None:
                 columns["weight"] = weights[t].mean
                 if level is not None:
-                    columns |= {"weight low": weights[t].low, "weight high": weights[t].high}
+                    columns |= {"weight_low": weights[t].low, "weight_high": weights[t].high}
             columns["decision"] = decide(belief.mean, **rule).astype(int)
             order = np.argsort(-belief.mean, kind="stable")
             frames.append(pd.DataFrame(columns).iloc[order])
@@ -540,8 +545,9 @@ class GraphLearner(BaseEstimator):
             data, model = self._as_fitted(data), self.model_
         else:
             network = network_of(self.network, self.depth)
-            *_, readout = self._readouts(network).values()  # the most flexible
-            _, data = self._scaled(network, data)
+            readouts = self._readouts(network)
+            *_, readout = readouts.values()  # the most flexible
+            _, data = self._scaled(network, readouts, data)
             prior = prior_of(self.prior, data, network)
             likelihood = likelihood_of(self.weighted)
             model = prepare(0, EdgeModel(network, readout, prior, likelihood), data).model
@@ -565,8 +571,6 @@ class GraphLearner(BaseEstimator):
         **about
             Of `edgebelief.report.Report.of`, such as title.
         """
-        from ..report import Report
-
         _, found = self._predicted(X, A, covariates)
         about.setdefault("assumptions", self.posterior_.verdict.assumptions)
         about.setdefault("settings", {"metric": _name(self.metric), "scale": self.scale_})
@@ -580,20 +584,26 @@ class GraphLearner(BaseEstimator):
 
         Settings, posterior and verdict, no data. No pickle: reading a file executes nothing.
         """
-        from ..persist.learner import save
-
         check_is_fitted(self)
-        save(path, self)
+        if not isinstance(self.metric, str):
+            raise ModelFileError(
+                "the metric is a function, which a model file does not keep. Compute the distances "
+                "with it yourself and fit with metric='precomputed'."
+            )
+        learner_file.check_network(network_of(self.network, self.depth))
+        kept = self.seed_, self.scale_, self.comparison_, self.posterior_
+        learner_file.write(path, learner_file.SavedLearner(self.get_params(False), *kept))
 
     def _readouts(self, network: Network) -> dict[str, Readout]:
         if self.size_aware:
             check_size_aware(self.scale, self.prior, self.weighted)
         return readouts_of(self.readout, network, self.size_aware)
 
-    def _scaled(self, network: Network, data: GraphDataset) -> tuple[Any, GraphDataset]:
-        """What `scale_` is, and the data so scaled."""
-        readouts = self._readouts(network).values()
-        scale = scale_of(self.scale, network, self.prior, readouts, data)
+    def _scaled(
+        self, network: Network, readouts: Mapping[str, Readout], data: GraphDataset
+    ) -> tuple[Scale, GraphDataset]:
+        """Decide on `scale_`, and scale the data by it."""
+        scale = scale_of(self.scale, network, self.prior, readouts.values(), data)
         return scale, scaled_by(scale, data)
 
     def _graphs(self, X: Any, A: Any = None, covariates: Any = None) -> Graphs:
@@ -650,3 +660,42 @@ class GraphLearner(BaseEstimator):
 
 def _name(metric: Any) -> str:
     return metric if isinstance(metric, str) else getattr(metric, "__name__", repr(metric))
+
+
+def load(path: str | Path) -> GraphLearner:
+    """Read a learner that `GraphLearner.save` wrote.
+
+    Nothing in the file is executed. A file that is damaged, of a newer version or no model at all
+    is refused with a message.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    GraphLearner
+        Fitted; its predictions are the same numbers as before.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from edgebelief import GraphLearner, load
+    >>> from edgebelief.data import ErdosRenyi, GraphDataset
+    >>> data = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=5, n_nodes=8, n_signals=200)
+    >>> learner = GraphLearner(depth=50).fit(data)
+    >>> with TemporaryDirectory() as folder:
+    ...     learner.save(Path(folder) / "model.eb")
+    ...     again = load(Path(folder) / "model.eb")
+    >>> bool(np.array_equal(again.predict_proba(data), learner.predict_proba(data)))
+    True
+    """
+    saved = learner_file.read(path)
+    with learner_file.reading(path):
+        learner = GraphLearner(**saved.settings)
+        check_saved(saved, learner.get_params(False))
+    learner.seed_, learner.scale_, learner.comparison_ = saved.seed, saved.scale, saved.comparison
+    learner.model_, learner.posterior_ = saved.posterior.model, saved.posterior
+    return learner

@@ -2,72 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from ..belief import elicit_prior
-from ..data.coerce import rescaled
+from ..data.coerce import check_form, rescaled
 from ..data.dataset import GraphDataset
 from ..errors import InputError, Remedy, Setting, SettingError, SettingTypeError
-from ..infer import (
-    MAP,
-    NUTS,
-    VI,
-    BernoulliEdges,
-    EdgeModel,
-    Engine,
-    Exact,
-    Likelihood,
-    Modes,
-    Prior,
-    WeightedEdges,
-)
+from ..infer import BernoulliEdges, EdgeModel, Engine, Likelihood, Prior, WeightedEdges
 from ..infer.flatness import best_rescaling
-from ..networks import DPG, MIMO, PDS, Network, StochasticHead
-from ..readouts import Additive, Readout, Sized, TwoSlope, papers_readout
+from ..networks import Network
+from ..persist.arrays import demand
+from ..persist.learner import SavedLearner, check_network
+from ..readouts import Readout, Sized, papers_readout
 from ..readouts.features import size_of
+from ..registry import ENGINES, NETWORKS, READOUTS
 from ..validate import check_number
 
-# By a depth, which is the base's where a network has one.
-NETWORKS: dict[str, Callable[[Any], Network]] = {
-    "dpg": lambda depth: DPG(depth=depth),
-    "pds": lambda depth: PDS(depth=depth),
-    "mimo": lambda depth: MIMO(depth=depth),
-    "mimo-e": lambda depth: StochasticHead(base=MIMO(depth=depth)),
-}
-READOUTS: dict[str, Callable[[Network], Readout]] = {
-    "affine": papers_readout,
-    "two-slope": lambda network: TwoSlope(),
-    "additive": lambda network: Additive(),
-}
-ENGINES: dict[str, Callable[[], Engine]] = {
-    "exact": Exact,
-    "nuts": NUTS,
-    "map": MAP,
-    "vi": VI,
-    "modes": Modes,
-}
-# Networks count in single precision, which ends at 3e38: this leaves room for theta, and for the
-# rescalings that are tried. A median so tiny has no reciprocal.
+Scale = float | str
+"""A number, or one of `BY_GRAPH`."""
+
+# Networks compute in single precision, which ends at 3e38: this leaves room for theta, and for the
+# rescalings that are tried. A median below TINY has no reciprocal.
 HUGE, TINY = 1e20, 1e-300
-# Scales that each graph has of its own.
+# Scales that differ between graphs.
 BY_GRAPH = ("median", "relative")
 
 
-def network_of(network: Any, depth: Any) -> Network:
-    """The network that a name and a depth mean, or the one given."""
+def network_of(network: object, depth: int | None) -> Network:
+    """Return the network that a name and a depth mean; a `Network` as it is."""
     if isinstance(network, Network):
         return network
     if not (isinstance(network, str) and network in NETWORKS):
         problem = f"must be one of {sorted(NETWORKS)}, or a Network; got {network!r}."
         raise SettingError(problem, argument="network")
-    return NETWORKS[network](int(depth) if isinstance(depth, np.integer) else depth)
+    layers = int(depth) if isinstance(depth, np.integer) else depth
+    return NETWORKS[network].load().of_depth(layers)
 
 
-def readouts_of(readout: Any, network: Network, size_aware: Any = False) -> dict[str, Readout]:
-    """The readout that is meant, by name; all that "auto" chooses from."""
+def readouts_of(
+    readout: object, network: Network, size_aware: object = False
+) -> dict[str, Readout]:
+    """Return the readout that is meant, by name; for "auto", all that it chooses from."""
     if not isinstance(size_aware, bool | np.bool_):
         raise SettingTypeError(f"must be True or False; got {size_aware!r}.", argument="size_aware")
     if size_aware:
@@ -77,14 +54,18 @@ def readouts_of(readout: Any, network: Network, size_aware: Any = False) -> dict
     if isinstance(readout, str) and readout in ("auto", *READOUTS):
         _check_goes_with(readout, network)
     if isinstance(readout, str) and readout == "auto":
-        return {name: make(network) for name, make in READOUTS.items()}
+        return {name: _readout(name, network) for name in READOUTS}
     if not (isinstance(readout, str) and readout in READOUTS):
         problem = f"must be auto, one of {sorted(READOUTS)}, or a Readout; got {readout!r}."
         raise SettingError(problem, argument="readout")
-    return {readout: READOUTS[readout](network)}
+    return {readout: _readout(readout, network)}
 
 
-def _sized(readout: Any, network: Network) -> Readout:
+def _readout(name: str, network: Network) -> Readout:
+    return papers_readout(network) if name == "affine" else READOUTS[name].make()
+
+
+def _sized(readout: object, network: Network) -> Readout:
     if not (isinstance(readout, str) and readout == "affine"):
         raise SettingError(
             f"has a readout of its own, with the parameters of 'affine'; the readout is "
@@ -101,8 +82,8 @@ def _sized(readout: Any, network: Network) -> Readout:
     return Sized()
 
 
-def check_size_aware(scale: Any, prior: Any, weighted: Any) -> None:
-    """Refuse what a size-aware learner does not go with."""
+def check_size_aware(scale: object, prior: object, weighted: object) -> None:
+    """Refuse settings that a size-aware learner cannot have."""
     if not (scale is None or (isinstance(scale, str) and scale == "median")):
         raise SettingError(
             f"takes distances over each graph's median; the scale is {scale!r}",
@@ -133,8 +114,8 @@ def _check_goes_with(readout: str, network: Network) -> None:
         )
 
 
-def engine_of(inference: Any) -> Engine | None:
-    """The engine that is meant; None for "auto"."""
+def engine_of(inference: object) -> Engine | None:
+    """Return the engine that is meant; None for "auto"."""
     if isinstance(inference, Engine):
         return inference
     if isinstance(inference, str) and inference == "auto":
@@ -142,18 +123,18 @@ def engine_of(inference: Any) -> Engine | None:
     if not (isinstance(inference, str) and inference in ENGINES):
         problem = f"must be auto, one of {sorted(ENGINES)}, or an engine; got {inference!r}."
         raise SettingError(problem, argument="inference")
-    return ENGINES[inference]()
+    return ENGINES[inference].make()
 
 
-def likelihood_of(weighted: Any) -> Likelihood:
-    """Of edges with weights, or without."""
+def likelihood_of(weighted: object) -> Likelihood:
+    """Return the likelihood of edges with weights, or without."""
     if not isinstance(weighted, bool | np.bool_):
         raise SettingTypeError(f"must be True or False; got {weighted!r}.", argument="weighted")
     return WeightedEdges() if weighted else BernoulliEdges()
 
 
-def prior_of(prior: Any, data: GraphDataset, network: Network) -> Prior:
-    """The prior that a name, or beliefs about graphs, mean on these data."""
+def prior_of(prior: object, data: GraphDataset, network: Network) -> Prior:
+    """Return the prior that a name, or beliefs about graphs, mean on these data."""
     if isinstance(prior, Prior):
         return prior
     if isinstance(prior, str):
@@ -161,14 +142,13 @@ def prior_of(prior: Any, data: GraphDataset, network: Network) -> Prior:
     if isinstance(prior, Mapping):
         if network.kind == "pds":
             raise SettingError(
-                "from beliefs about graphs is one of theta, which PDS has none of; give it a Prior "
-                "of alpha, beta and b, or use DPG.",
-                argument="prior",
+                "beliefs about graphs make a prior of theta, which PDS has none of; give it a "
+                "Prior of alpha, beta and b, or use DPG."
             )
-        found = elicit_prior(data, **prior)
+        elicited = elicit_prior(data, **prior)
         if network.kind == "dpg":
-            return found
-        return Prior.named("altered", network.kind).replace(theta=found["theta"])
+            return elicited
+        return Prior.named("altered", network.kind).replace(theta=elicited["theta"])
     raise SettingTypeError(
         f"must be a name, a Prior, or beliefs such as {{'density': (0.05, 0.5)}}; got {prior!r}.",
         argument="prior",
@@ -176,16 +156,16 @@ def prior_of(prior: Any, data: GraphDataset, network: Network) -> Prior:
 
 
 def scale_of(
-    scale: Any, network: Network, prior: Any, readouts: Iterable[Readout], data: GraphDataset
-) -> Any:
-    """What distances are multiplied by: a number, "median" or "relative"."""
+    scale: object, network: Network, prior: object, readouts: Iterable[Readout], data: GraphDataset
+) -> Scale:
+    """Return what distances are multiplied by: a number, "median" or "relative"."""
     if scale is None:
         return next((readout.scale for readout in readouts if readout.scale), 1.0)
     if isinstance(scale, str) and scale in BY_GRAPH:
         return scale
     if isinstance(scale, str) and scale == "auto":
         named = prior if isinstance(prior, str | Prior) else "altered"
-        return float(best_rescaling(EdgeModel(network, prior=named), _checked_size(data))[0])
+        return float(best_rescaling(EdgeModel(network, prior=named), _checked_size(data)).factor)
     if isinstance(scale, str):
         problem = f"must be None, auto, median, relative or a number; got {scale!r}."
         raise SettingError(problem, argument="scale")
@@ -195,8 +175,8 @@ def scale_of(
     return factor
 
 
-def scaled_by(scale: Any, data: GraphDataset) -> GraphDataset:
-    """The data with distances so scaled, and of a size that networks can count with."""
+def scaled_by(scale: Scale, data: GraphDataset) -> GraphDataset:
+    """Return the data with distances multiplied by `scale`; refuse what overflows in a network."""
     if isinstance(scale, str):
         medians = [float(np.median(record.e)) for record in data]
         if min(medians) <= TINY:
@@ -222,3 +202,21 @@ def _checked_size(data: GraphDataset) -> GraphDataset:
                 remedy=Remedy("Rescale them: {}, or a small number", Setting("scale", "median")),
             )
     return data
+
+
+def check_saved(saved: SavedLearner, names: Iterable[str]) -> None:
+    """Refuse a file with which no learner could be fitted, or which lacks a setting of `names`."""
+    settings, scale = saved.settings, saved.scale
+    lacking = set(names) - set(settings)
+    demand(not lacking, f"the learner's settings lack {sorted(lacking)}")
+    network = network_of(settings["network"], settings["depth"])
+    check_network(network)
+    engine_of(settings["inference"])
+    readouts_of(settings["readout"], network, settings["size_aware"])
+    check_form(settings["metric"], settings["missing"], settings["transform"])
+    likelihood_of(settings["weighted"])
+    demand(isinstance(settings["metric"], str), "its metric is none")
+    demand(isinstance(settings["prior"], str | Prior | dict), "its prior is none")
+    demand(isinstance(settings["scale"], str | float | int | None), "its scale is none")
+    demand(isinstance(settings["random_state"], int | None), "its random_state is none")
+    demand(scale in BY_GRAPH or (type(scale) is float and 0 < scale < np.inf), "its scale is none")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 
+from .. import registry
 from ..data.dataset import GraphDataset
 from ..data.ensembles import (
     BarabasiAlbert,
@@ -19,9 +19,9 @@ from ..data.ensembles import (
 from ..data.randomness import Key, split
 from ..data.signals import Filter, adjacency_of, distances, expected_distances, smooth_signals
 from ..errors import Remedy, Setting, SettingError, SettingTypeError
-from ..validate import check_number
+from ..validate import check_number, check_whole
 
-ENSEMBLES = ("geometric", "erdos-renyi", "barabasi-albert", "watts-strogatz")
+ENSEMBLES = tuple(registry.ENSEMBLES)
 METRICS = ("sqeuclidean", "correlation")
 
 
@@ -49,15 +49,14 @@ class Simulation:
     ) -> Simulation:
         """Make a simulation of what a user says."""
         if metric not in METRICS:
-            problem = f"graphs are simulated with a metric of {METRICS}; got {metric!r}."
-            raise SettingError(problem)
+            raise SettingError(f"graphs are simulated with a metric of {METRICS}; got {metric!r}.")
         if n_signals is None and metric != "sqeuclidean":
             raise SettingError(
                 f"{metric!r} needs n_signals, as many as you have.", argument="metric"
             )
-        n_nodes = _whole(n_nodes, "n_nodes", least=2)
-        n_graphs = _whole(n_graphs, "n_graphs", least=1)
-        n_signals = None if n_signals is None else _whole(n_signals, "n_signals", least=1)
+        n_nodes = check_whole(n_nodes, "n_nodes", least=2)
+        n_graphs = check_whole(n_graphs, "n_graphs", least=1)
+        n_signals = None if n_signals is None else check_whole(n_signals, "n_signals", least=1)
         if isinstance(ensemble, str):
             ensemble = ensemble_of(ensemble, n_nodes, density)
         elif density is not None:
@@ -92,23 +91,13 @@ class Simulation:
         )
 
 
-def _whole(value: Any, name: str, least: int) -> int:
-    number = check_number(value, name)
-    if not (number.is_integer() and number >= least):
-        problem = f"must be a whole number, at least {least}; got {value!r}."
-        raise SettingError(problem, argument=name)
-    return int(number)
-
-
 def ensemble_of(name: str, n_nodes: int, density: float | None) -> Ensemble:
     """Return the ensemble of a name whose graphs have about that share of the pairs joined."""
     if name not in ENSEMBLES:
         raise SettingError(f"no ensemble is called {name!r}; there are {ENSEMBLES}, or pass one.")
     if density is None:
-        raise SettingError(
-            f"the ensemble {name!r} can be of any density",
-            remedy=Remedy("say how dense: {}, say", Setting("density", 0.2)),
-        )
+        remedy = Remedy("say how dense: {}, say", Setting("density", 0.2))
+        raise SettingError(f"the ensemble {name!r} can be of any density", remedy=remedy)
     density = check_number(density, "density")
     if not 0 < density <= 1:
         problem = f"is a share of all pairs, above 0, at most 1; got {density:g}."

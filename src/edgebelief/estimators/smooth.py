@@ -20,9 +20,11 @@ from ..edges import Complete
 from ..errors import InputError, InputTypeError, Remedy, Setting, SettingError
 from ..validate import (
     LEAVE_NODE_OUT,
+    check_choice,
     check_distances,
     check_names,
     check_number,
+    check_whole,
     node_name,
     same_nodes,
 )
@@ -247,27 +249,19 @@ default="sqeuclidean"
             raise SettingError(
                 f"give at most one of theta, degree and density; got {', '.join(given)}."
             )
-        known = isinstance(self.metric, str) and self.metric in METRICS
-        if not (known or callable(self.metric)):
-            problem = f"must be a callable or one of {METRICS}; got {self.metric!r}."
-            raise SettingError(problem, argument="metric")
-        if self.missing not in get_args(Missing):
-            problem = f"must be one of {get_args(Missing)}; got {self.missing!r}."
-            raise SettingError(problem, argument="missing")
+        if not callable(self.metric):
+            check_choice(self.metric, "metric", METRICS, ", or a function")
+        check_choice(self.missing, "missing", get_args(Missing))
         delta = check_number(self.delta, "delta")
         if not (np.isfinite(delta) and delta > 0):
             raise SettingError(f"must be positive and finite; got {delta:g}.", argument="delta")
-        resamples = check_number(self.bootstrap, "bootstrap")
-        if not (np.isfinite(resamples) and resamples >= 0 and resamples == int(resamples)):
-            problem = f"must be a whole number of resamples, at least 0; got {self.bootstrap}."
-            raise SettingError(problem, argument="bootstrap")
-        if resamples and self._is_precomputed():
+        if check_whole(self.bootstrap, "bootstrap", 0) and self._is_precomputed():
             raise SettingError(
                 "resamples signals, and with the metric 'precomputed' there are none",
                 argument="bootstrap",
                 remedy=[
                     "pass the signals and their metric",
-                    Remedy("leave the resampling out", Setting("bootstrap", 0)),
+                    Remedy("say {}", Setting("bootstrap", 0)),
                 ],
             )
 
@@ -338,7 +332,7 @@ def _edge_frequencies(
                 raise InputError(
                     f"the bootstrap drew {redrawn} resamples of the {n_signals} signals that have "
                     f"no distances, and {used} that do; pass more signals, leave the node out, or "
-                    f"use another metric. The last one: {_problem_of(error)}."
+                    f"use another metric. The last one: {getattr(error, 'problem', error)}."
                 ) from error
             continue
         # Not from the duals of the fit: they are too far away to save steps at theta e about 1,
@@ -348,15 +342,11 @@ def _edge_frequencies(
     if redrawn:
         warnings.warn(
             f"{redrawn} of {redrawn + used} resamples have no distances and were drawn again, so "
-            f"the edge frequencies leave such resamples out. The last one: {_problem_of(why)}.",
+            f"the edge frequencies leave such resamples out. The last one: "
+            f"{getattr(why, 'problem', why)}.",  # its remedy is for a whole data set
             stacklevel=3,
         )
     return support.to_matrix(counts / n_resamples)
-
-
-def _problem_of(error: ValueError) -> str:
-    """What is wrong with a resample, without the remedy, which is for a whole data set."""
-    return error.problem if isinstance(error, InputError) else str(error)
 
 
 def _names_of(X: object) -> list[Hashable] | None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from ..data.dataset import GraphDataset
 from .flatness import Flatness, best_rescaling, flatness, prior_flatness
@@ -63,7 +64,7 @@ class Verdict:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing was found."""
+        """Whether there are no findings."""
         return not self.findings
 
     @property
@@ -84,7 +85,7 @@ class Verdict:
         return "\n".join(lines)
 
     def warn(self) -> None:
-        """One `InferenceWarning` per finding."""
+        """Issue an `InferenceWarning` for each finding."""
         for finding in self.findings:
             warnings.warn(f"{finding.name}: {finding.message}", InferenceWarning, stacklevel=3)
 
@@ -93,7 +94,7 @@ def verdict_of(
     model: EdgeModel,
     data: GraphDataset,
     params: Mapping[str, np.ndarray],
-    weights: Any = None,
+    weights: Float[np.ndarray, " draws"] | None = None,
     *,
     figures: Mapping[str, float] | None = None,
     findings: Iterable[Finding] = (),
@@ -101,7 +102,7 @@ def verdict_of(
     prior_share: Flatness | None = None,
     prior_counts: bool = True,
 ) -> Verdict:
-    """An engine's own figures and findings, with those that apply to every posterior.
+    """Add the figures and findings of every posterior to those of an engine.
 
     Parameters
     ----------
@@ -110,11 +111,11 @@ def verdict_of(
     params, weights
         The posterior, as weighted draws (one draw for a point).
     figures, findings
-        The engine's own.
+        Those of the engine.
     posterior_flatness, prior_share : Flatness, optional
-        Where the engine knows them; else computed here.
+        Where the engine knows them; otherwise computed here.
     prior_counts : bool
-        Whether the prior had a say in the posterior; if not, it is not compared with it.
+        Whether the prior is part of the posterior; if not, the two are not compared.
     """
     prior = prior_flatness(model, data) if prior_share is None else prior_share
     after = (
@@ -127,18 +128,18 @@ def verdict_of(
         "posterior mass dead": after.dead,
         "posterior mass constant": after.constant,
     }
-    found = list(findings)
+    all_findings = list(findings)
     cure = ""
     if max(prior.share, after.share) > FLAT:
-        factor, left = best_rescaling(model, data)
-        if left.share < min(prior.share, FLAT):
+        rescaling = best_rescaling(model, data)
+        if rescaling.flatness.share < min(prior.share, FLAT):
             cure = (
-                f" Multiply the distances by {factor:g}: then the network is flat in "
-                f"{left.share:.1%} of the prior."
+                f" Multiply the distances by {rescaling.factor:g}: then the network is flat in "
+                f"{rescaling.flatness.share:.1%} of the prior."
             )
-            all_figures["rescaling"] = factor
+            all_figures["rescaling"] = rescaling.factor
     if prior.share > FLAT:
-        found.append(
+        all_findings.append(
             Finding(
                 "flat prior network",
                 prior.share,
@@ -149,7 +150,7 @@ def verdict_of(
         )
     if after.share > FLAT:
         kind = "dead (all outputs zero)" if after.dead >= after.constant else "constant"
-        found.append(
+        all_findings.append(
             Finding(
                 "dead network",
                 after.share,
@@ -159,33 +160,36 @@ def verdict_of(
             )
         )
     if prior_counts:
-        found += _against_prior(model, params, weights, all_figures)
-    return Verdict(all_figures, tuple(found))
+        all_findings += _against_prior(model, params, weights, all_figures)
+    return Verdict(all_figures, tuple(all_findings))
 
 
 def _against_prior(
-    model: EdgeModel, params: Mapping[str, np.ndarray], weights: Any, figures: dict[str, float]
+    model: EdgeModel,
+    params: Mapping[str, np.ndarray],
+    weights: Float[np.ndarray, " draws"] | None,
+    figures: dict[str, float],
 ) -> list[Finding]:
-    """Prior dominates, prior conflict: in the coordinate where every prior is standard normal."""
-    found = []
-    for name, (
-        of,
-        k,
-    ) in model.scalar_names.items():  # curves that labels do not need are the prior's
-        marginal = model.prior[of]
+    """Compare each parameter with its prior, in the coordinate z where that is standard normal.
+
+    Not the coefficients of curves: those that the labels do not need keep their prior.
+    """
+    findings = []
+    for name, (parameter, k) in model.scalar_names.items():
+        marginal = model.prior[parameter]
         if marginal.fixed:
             continue
-        values = np.asarray(params[of], float)
-        place = np.atleast_1d(marginal.to_z(values if k is None else values[..., k]))
-        place = np.clip(place, -40, 40)
-        share = np.full(place.size, 1 / place.size) if weights is None else np.asarray(weights)
-        mean = float(share @ place)
-        spread = float(np.sqrt(share @ (place - mean) ** 2))
+        values = np.asarray(params[parameter], float)
+        z = np.atleast_1d(marginal.to_z(values if k is None else values[..., k]))
+        z = np.clip(z, -40, 40)
+        share = np.full(z.size, 1 / z.size) if weights is None else weights
+        mean = float(share @ z)
+        spread = float(np.sqrt(share @ (z - mean) ** 2))
         figures[f"{name}: place in prior"] = mean
-        if place.size > 1:
+        if z.size > 1:
             figures[f"{name}: spread / prior's"] = spread
             if spread > DOMINATED:
-                found.append(
+                findings.append(
                     Finding(
                         "prior dominates",
                         spread,
@@ -194,7 +198,7 @@ def _against_prior(
                     )
                 )
         if abs(mean) > CONFLICT:
-            found.append(
+            findings.append(
                 Finding(
                     "prior conflict",
                     mean,
@@ -203,4 +207,4 @@ def _against_prior(
                     f"disagree. Rescale the distances or restate the prior.",
                 )
             )
-    return found
+    return findings

@@ -1,4 +1,4 @@
-"""Where a network says nothing: outputs that are all zero (dead), or all alike (constant).
+"""Parameters at which a network says nothing: outputs all zero (dead) or all alike (constant).
 
 There the likelihood does not depend on the network's parameters, and a posterior is a copy of the
 prior that looks healthy in every ordinary diagnostic. Distances on the wrong scale are the usual
@@ -8,17 +8,19 @@ cause: multiplying them by c moves all that a network does by a factor c in thet
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from scipy.stats import qmc
 
 from ..data.dataset import GraphDataset
+from ..incidence import Array as AnyArray
 from ..networks import Network
 from .batch import Batch, with_precomputed
 from .model import EdgeModel
@@ -44,57 +46,64 @@ class Flatness(NamedTuple):
         return self.dead + self.constant
 
 
-def is_dead(a: Float[Any, "... edges"]) -> Bool[Any, "..."]:
+class Rescaling(NamedTuple):
+    """A factor of the distances, and how flat the prior is with it."""
+
+    factor: float
+    flatness: Flatness
+
+
+def is_dead(a: Float[AnyArray, "... edges"]) -> Bool[AnyArray, "..."]:
     """Whether all outputs of a graph are zero."""
     return (a == 0).all(-1)
 
 
-def is_flat(a: Float[Any, "... edges"]) -> Bool[Any, "..."]:
+def is_flat(a: Float[AnyArray, "... edges"]) -> Bool[AnyArray, "..."]:
     """Whether a graph's outputs are all alike, zero or not."""
     return a.max(-1) - a.min(-1) <= ALIKE * abs(a).max(-1)
 
 
 def flatness(
     model: EdgeModel,
-    params: Mapping[str, Any],
+    params: Mapping[str, ArrayLike],
     data: GraphDataset,
-    weights: Any = None,
+    weights: Float[np.ndarray, " draws"] | None = None,
     factor: float = 1.0,
 ) -> Flatness:
-    """The share of weighted draws of the parameters for which the network is dead or constant.
+    """Compute the share of weighted draws for which the network is dead or constant.
 
     Parameters
     ----------
     model : EdgeModel
     params : mapping from parameter names to arrays of draws
     data : GraphDataset
-        Its first graphs are looked at.
+        The first few graphs are used.
     weights : array, optional
-        Of the draws.
+        Weights of the draws; equal by default.
     factor : float
         The distances are multiplied by it first.
     """
     network = model.network
     drawn = {name: np.atleast_1d(params[name]) for name in network.params_type._fields}
-    drawn, weights = _distinct(drawn, weights)
-    dead, alike = np.ones(weights.size, bool), np.ones(weights.size, bool)
+    drawn, shares = _distinct(drawn, weights)
+    dead, alike = np.ones(shares.size, bool), np.ones(shares.size, bool)
     for stack in data[:GRAPHS].stacks():
         batch = with_precomputed(network, Batch(stack.e * factor, stack.support)).as_jax()
         verdicts = [
             _look(network, {k: jnp.asarray(v[part]) for k, v in drawn.items()}, batch)
-            for part in np.array_split(np.arange(weights.size), -(-weights.size // 64))
+            for part in np.array_split(np.arange(shares.size), -(-shares.size // 64))
         ]
         dead &= np.concatenate([np.asarray(is_dead) for is_dead, _ in verdicts])
         alike &= np.concatenate([np.asarray(is_flat) for _, is_flat in verdicts])
-    return Flatness(float(weights @ dead), float(weights @ (alike & ~dead)))
+    return Flatness(float(shares @ dead), float(shares @ (alike & ~dead)))
 
 
 def prior_flatness(
     model: EdgeModel, data: GraphDataset, factor: float = 1.0, n: int = 256
 ) -> Flatness:
-    """The share of the prior in which the network is dead or constant, by `n` quasi-random draws.
+    """Compute the share of the prior in which the network is dead or constant.
 
-    With one parameter in the network the share is within 1/n.
+    By `n` quasi-random draws; with one parameter in the network the share is within 1/n.
     """
     n_own = sum(model.free_sizes[name] for name in model.network.params_type._fields)
     match n_own:
@@ -109,17 +118,16 @@ def prior_flatness(
     return flatness(model, draws, data, factor=factor)
 
 
-def best_rescaling(model: EdgeModel, data: GraphDataset) -> tuple[float, Flatness]:
-    """The power of ten by which to multiply the distances so that the prior is least flat.
-
-    Of equally good ones that nearest to 1. Returns it, and the flatness that is left.
-    """
-    tried = [(factor, prior_flatness(model, data, factor, n=64)) for factor in FACTORS]
-    return min(tried, key=lambda pair: (round(pair[1].share, 2), abs(np.log(pair[0]))))
+def best_rescaling(model: EdgeModel, data: GraphDataset) -> Rescaling:
+    """Find the power of ten that makes the prior least flat; among equals, the nearest to 1."""
+    tried = [Rescaling(f, prior_flatness(model, data, f, n=64)) for f in FACTORS]
+    return min(tried, key=lambda r: (round(r.flatness.share, 2), abs(np.log(r.factor))))
 
 
-def _distinct(drawn: dict[str, np.ndarray], weights: Any) -> tuple[dict[str, np.ndarray], Any]:
-    """One network pass per distinct set of network parameters, at most 256 of them."""
+def _distinct(
+    drawn: dict[str, np.ndarray], weights: np.ndarray | None
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Collect the distinct sets of network parameters, at most 256, and their weights."""
     n = len(next(iter(drawn.values())))
     columns = [np.asarray(values, float).reshape(n, -1) for values in drawn.values()]
     table = np.concatenate(columns, axis=1)

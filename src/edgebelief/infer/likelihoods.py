@@ -1,4 +1,4 @@
-"""What labels say, given logits and, where edges have weights, what the network knows."""
+"""The probability of labels, and of edge weights where there are some, given the logits."""
 
 import abc
 import math
@@ -11,6 +11,7 @@ from jax.scipy.stats import norm
 from jaxtyping import Array, Bool, Float
 
 from ..edges import Support
+from ..errors import InputTypeError
 from ..networks import Output
 
 # Pairs so far below the threshold, or nearer to it than that, are where the logarithm of the
@@ -19,9 +20,9 @@ SMOOTHED = 0.1
 
 
 class Likelihood(eqx.Module):
-    """What labels say. Abstract.
+    """The probability of labels given logits; abstract.
 
-    As for readouts, in two steps: `reduce` keeps of the network's output what is needed beside the
+    In two steps, like a readout: `reduce` keeps what is needed of the network's output beside the
     logits, whatever the parameters.
     """
 
@@ -32,7 +33,7 @@ class Likelihood(eqx.Module):
 
     @abc.abstractmethod
     def reduce(self, output: Output, support: Support) -> Any:
-        """What is needed of the network's output; None if nothing."""
+        """Keep what is needed of the network's output; None if nothing is."""
 
     @abc.abstractmethod
     def log_likelihood(
@@ -44,18 +45,18 @@ class Likelihood(eqx.Module):
         params: Any = (),
         reduced: Any = None,
     ) -> Float[Array, "..."]:
-        """Log p(labels) of each graph.
+        """Compute log p(labels) of each graph.
 
         `log_w` are the logarithms of the weights that are known, NaN for others; None if none is.
         """
 
     def weight_at(self, params: Any, reduced: Any) -> tuple[Array, Array]:
-        """Mean and sd of the logarithm of each pair's weight, if it is an edge (`weighted`)."""
-        raise TypeError(f"{type(self).__name__} has no weights.")
+        """Return mean and sd of the log weight of each pair, if it is an edge (`weighted`)."""
+        raise InputTypeError(f"{type(self).__name__} has no weights.")
 
 
 class NoParams(NamedTuple):
-    """None."""
+    """No parameters."""
 
 
 class BernoulliEdges(Likelihood):
@@ -64,11 +65,19 @@ class BernoulliEdges(Likelihood):
     params_type = NoParams
     weighted = False
 
-    def reduce(self, output, support):
+    def reduce(self, output: Output, support: Support) -> None:
         return None
 
-    def log_likelihood(self, logits, a, known, log_w=None, params=(), reduced=None):
-        """Log p(a | logits) of each graph, over its known labels: -softplus(-(2a - 1) logit).
+    def log_likelihood(
+        self,
+        logits: Float[Array, "... edges"],
+        a: Float[Array, "... edges"],
+        known: Bool[Array, "... edges"],
+        log_w: Float[Array, "... edges"] | None = None,
+        params: Any = (),
+        reduced: Any = None,
+    ) -> Float[Array, "..."]:
+        """Add up log p(a | logits) = -softplus(-(2a - 1) logit) over the known labels of a graph.
 
         Examples
         --------
@@ -83,7 +92,7 @@ class BernoulliEdges(Likelihood):
 
 
 class WeightParams(NamedTuple):
-    """level, slope: of the logarithm of a weight. weight_sd: its spread around that."""
+    """Level and slope of the mean of log weights, and their standard deviation."""
 
     level: Any
     slope: Any
@@ -111,11 +120,19 @@ class WeightedEdges(Likelihood):
     params_type = WeightParams
     weighted = True
 
-    def reduce(self, output, support):
+    def reduce(self, output: Output, support: Support) -> Float[Array, "... edges"]:
         k = SMOOTHED / math.sqrt(support.n_nodes - 1)
         return math.log(k) + jnp.arcsinh(output.z / (2 * k))  # the same f, with all its digits
 
-    def log_likelihood(self, logits, a, known, log_w=None, params=(), reduced=None):
+    def log_likelihood(
+        self,
+        logits: Float[Array, "... edges"],
+        a: Float[Array, "... edges"],
+        known: Bool[Array, "... edges"],
+        log_w: Float[Array, "... edges"] | None = None,
+        params: Any = (),
+        reduced: Any = None,
+    ) -> Float[Array, "..."]:
         presence = BernoulliEdges().log_likelihood(logits, a, known)
         if log_w is None:
             return presence
@@ -125,5 +142,5 @@ class WeightedEdges(Likelihood):
         return presence + jnp.where(there, norm.logpdf(y, centre, spread) - y, 0.0).sum(-1)
 
     def weight_at(self, params: Any, reduced: Float[Array, "... edges"]) -> tuple[Array, Array]:
-        """Mean and sd of the logarithm of each pair's weight, if it is an edge."""
+        """Return mean and sd of the logarithm of each pair's weight, if it is an edge."""
         return params.level + params.slope * reduced, params.weight_sd

@@ -1,12 +1,13 @@
-"""How well a posterior would predict each graph had it not seen it, without fitting again.
+"""Leave-one-graph-out scores of a posterior, without fitting again.
 
-Draws are weighted to forget a graph (Pareto-smoothed importance sampling; Vehtari, Gelman and Gabry
-2017).
+Importance weights turn draws given all graphs into draws given all but one (Pareto-smoothed
+importance sampling; Vehtari, Gelman and Gabry 2017).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -16,8 +17,17 @@ from ..data.dataset import GraphDataset
 from .batch import log_likelihoods
 from .model import EdgeModel
 
-# Fewer draws than this have no tail of five, which is the least that Pareto's k is found from.
+# Pareto's k is fitted to a tail of at least five draws, which fewer draws than this do not have.
 ENOUGH = 25
+
+
+class LeaveOneOut(NamedTuple):
+    """Scores of graphs as if each had been left out."""
+
+    scores: Float[np.ndarray, " graphs"]
+    """Log probability of the graph's known labels."""
+    pareto_k: Float[np.ndarray, " graphs"]
+    """Pareto's k of the importance weights; above 0.7 the score is unreliable."""
 
 
 def psis_loo(
@@ -25,8 +35,8 @@ def psis_loo(
     draws: Mapping[str, Float[np.ndarray, "draws ..."]],
     data: GraphDataset,
     counts: Float[np.ndarray, " graphs"],
-) -> tuple[Float[np.ndarray, " graphs"], Float[np.ndarray, " graphs"]]:
-    """Log score of each graph that counts, as if left out; and Pareto's k of forgetting it.
+) -> LeaveOneOut:
+    """Score each graph that counts as if it had been left out of the fit.
 
     Parameters
     ----------
@@ -35,22 +45,22 @@ def psis_loo(
         Of the posterior given all graphs, equally weighted.
     data : GraphDataset
     counts : array
-        How often each graph counted; 0 for those to skip.
+        How often each graph counted in the fit; 0 for graphs to skip.
     """
     fits = log_likelihoods(model.forward, draws, data)
     scores, k = np.zeros(len(data)), np.zeros(len(data))
     for t in np.flatnonzero(counts):
-        scores[t], k[t] = _forgotten(fits[:, t], counts[t])
+        scores[t], k[t] = _left_out(fits[:, t], counts[t])
     if len(np.unique(fits, axis=0)) < ENOUGH:
         k[counts > 0] = np.inf
-    return scores, k
+    return LeaveOneOut(scores, k)
 
 
-def _forgotten(fits: Float[np.ndarray, " draws"], count: float) -> tuple[float, float]:
-    """The log score of a graph whose labels counted so often, as if left out; and Pareto's k.
+def _left_out(fits: Float[np.ndarray, " draws"], count: float) -> tuple[float, float]:
+    """Return the log score of a graph that counted `count` times, as if left out; and Pareto's k.
 
-    Draws that fit it equally well, such as copies of one, are one value that counts for all: ties
-    have no tail.
+    Draws with the same log-likelihood, such as copies of one draw, count as one value with a
+    multiplicity: the tail of importance ratios is fitted to distinct values.
     """
     from arviz_stats.base import array_stats  # slow to import
 
@@ -66,7 +76,7 @@ def _forgotten(fits: Float[np.ndarray, " draws"], count: float) -> tuple[float, 
 def stacking_weights(
     scores: Float[np.ndarray, "models graphs"], counts: Float[np.ndarray, " graphs"]
 ) -> Float[np.ndarray, " models"]:
-    """The shares with which a mixture of models predicts left-out graphs best.
+    """Compute the weights with which a mixture of models predicts left-out graphs best.
 
     Maximises the sum over graphs of log sum_k w_k exp(scores_kt), by the EM iteration of mixture
     weights: concave, and every round gains. (Stacking: Yao, Vehtari, Simpson and Gelman 2018.)

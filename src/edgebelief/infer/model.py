@@ -4,13 +4,12 @@
     logit_ij        = readout(network(e; theta); delta, b)
     a_ij            ~ Bernoulli(sigmoid(logit_ij))
 
-and where edges have weights, those of the edges that are there given the network (`WeightedEdges`).
-The log density and the NumPyro model are the same sum, written once.
+and where edges have weights, a model of the weights too (`WeightedEdges`). The log density and the
+NumPyro model are the same sum, written once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
@@ -19,15 +18,17 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 from jaxtyping import Array, Float
+from numpy.typing import ArrayLike
 
 from ..data.dataset import GraphDataset, Stack
 from ..edges import Support
 from ..errors import SettingError
+from ..incidence import Array as AnyArray
 from ..incidence import namespace
 from ..networks import DPG, Network, Output
 from ..readouts import Readout, papers_readout
 from ..validate import complete_support
-from .batch import Batch, ForwardModel
+from .batch import Batch, ForwardModel, Values
 from .likelihoods import BernoulliEdges, Likelihood
 from .priors import BEYOND, Prior
 
@@ -41,8 +42,8 @@ class EdgeModel(eqx.Module):
     readout : Readout, optional
         By default the one that the paper gives to the network.
     prior : Prior or str
-        A marginal for each parameter of network, readout and likelihood, or the name of one of the
-        paper's. Parameters beyond the paper's have one by default.
+        A marginal for each parameter of network, readout and likelihood, or the name of a prior of
+        the paper. Parameters that the paper does not have get a marginal by default.
     likelihood : Likelihood
         `BernoulliEdges` by default; `WeightedEdges` where edges have weights.
 
@@ -85,9 +86,9 @@ class EdgeModel(eqx.Module):
                 f"weights follow a network of one channel; {type(self.network).__name__} has "
                 f"{self.network.n_channels}. Use DPG or PDS, or edges without weights."
             )
-        given = Prior.named(prior, self.network.kind) if isinstance(prior, str) else prior
-        beyond = {n: m for n, m in BEYOND.items() if n in self.parameters and n not in given}
-        self.prior = given.replace(**beyond) if beyond else given
+        stated = Prior.named(prior, self.network.kind) if isinstance(prior, str) else prior
+        added = {n: m for n, m in BEYOND.items() if n in self.parameters and n not in stated}
+        self.prior = stated.replace(**added) if added else stated
         missing = set(self.parameters) ^ set(self.prior)
         if missing:
             raise SettingError(
@@ -109,12 +110,12 @@ class EdgeModel(eqx.Module):
 
     @property
     def logit_parameters(self) -> tuple[str, ...]:
-        """The names of those that the logits depend on: the network's and the readout's."""
+        """The names of the parameters of the logits: the network's and the readout's."""
         return self.network.params_type._fields + self.readout.params_type._fields
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How many numbers each parameter is that is a vector."""
+        """The length of each parameter that is a vector."""
         return {**self.network.sizes, **self.readout.sizes}
 
     @property
@@ -129,18 +130,18 @@ class EdgeModel(eqx.Module):
 
     @property
     def scalar_names(self) -> dict[str, tuple[str, int | None]]:
-        """What tables list: each number's name, the parameter it is of, and its place in that."""
-        found: dict[str, tuple[str, int | None]] = {}
+        """The scalars that tables list, by name: the parameter, and the index in a vector."""
+        scalars: dict[str, tuple[str, int | None]] = {}
         for name in self.parameters:
             if name not in self.sizes:
-                found[name] = name, None
+                scalars[name] = name, None
             elif name not in self.readout.unlisted:
-                found |= {f"{name}[{k}]": (name, k) for k in range(self.sizes[name])}
-        return found
+                scalars |= {f"{name}[{k}]": (name, k) for k in range(self.sizes[name])}
+        return scalars
 
     @property
     def free_sizes(self) -> dict[str, int]:
-        """How many numbers are to be inferred of each parameter: none of those that are fixed."""
+        """The number of scalars to infer of each parameter; none of one that is fixed."""
         return {
             name: 0 if self.prior[name].fixed else self.sizes.get(name, 1)
             for name in self.parameters
@@ -148,45 +149,45 @@ class EdgeModel(eqx.Module):
 
     @property
     def n_free(self) -> int:
-        """How many numbers are to be inferred."""
+        """The number of scalars to infer."""
         return sum(self.free_sizes.values())
 
-    def from_z(self, z: Any) -> dict[str, Any]:
-        """The parameters at places z of their priors, (..., n_free)."""
-        found, start = {}, 0
+    def from_z(self, z: AnyArray) -> dict[str, AnyArray]:
+        """Map coordinates z, (..., n_free), whose prior is standard normal, to parameters."""
+        values, start = {}, 0
         xp = namespace(z)
         for name, n in self.free_sizes.items():
             marginal, shape = self.prior[name], (*z.shape[:-1], *self.shape(name))
             if marginal.fixed:
-                found[name] = xp.broadcast_to(xp.asarray(marginal.median, z.dtype), shape)
+                values[name] = xp.broadcast_to(xp.asarray(marginal.median, z.dtype), shape)
             else:
-                found[name] = marginal.from_z(z[..., start : start + n]).reshape(shape)
+                values[name] = marginal.from_z(z[..., start : start + n]).reshape(shape)
             start += n
-        return found
+        return values
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Of a parameter."""
+        """Return the shape of a parameter."""
         return (self.sizes[name],) if name in self.sizes else ()
 
     def pairs(self, stack: Stack) -> Float[Array, "graphs edges features"] | None:
-        """What the readout wants to know of each pair; None if nothing."""
-        found = self.readout.pairs(stack)
-        return None if found is None else jnp.asarray(found)
+        """Compute the features of pairs that the readout asks for; None if it asks for none."""
+        features = self.readout.pairs(stack)
+        return None if features is None else jnp.asarray(features)
 
     def replace(self, **parts: Any) -> EdgeModel:
-        """The same with another network, readout, prior or likelihood."""
+        """Return a model with another network, readout, prior or likelihood."""
         own = {name: getattr(self, name) for name in ("network", "readout", "prior", "likelihood")}
         return EdgeModel(**{**own, **parts})
 
     def logits(
         self,
-        params: Mapping[str, Any],
-        e: Float[Array, "... edges"],
+        params: Values,
+        e: Float[AnyArray, "... edges"],
         support: Support | None = None,
         pairs: Float[Array, "... edges features"] | None = None,
         precomputed: Output | None = None,
     ) -> Float[Array, "... edges"]:
-        """The logit of each edge. Pure: use it inside a NumPyro model of your own.
+        """Compute the logit of each edge. Pure: use it inside a NumPyro model of your own.
 
         Parameters
         ----------
@@ -201,10 +202,8 @@ class EdgeModel(eqx.Module):
         support = complete_support(e.shape[-1]) if support is None else support
         return self.forward.logits_at(params, Batch(e, support, pairs, precomputed))
 
-    def log_likelihood(
-        self, params: Mapping[str, Any], data: GraphDataset
-    ) -> Float[Array, " graphs"]:
-        """Log p(labels | params) of each graph, in the order of the data set."""
+    def log_likelihood(self, params: Values, data: GraphDataset) -> Float[Array, " graphs"]:
+        """Compute log p(labels | params) of each graph, in the order of the data set."""
         each = jnp.zeros(len(data))
         for stack in data.stacks():
             batch = Batch.of(self.readout, stack).as_jax()
@@ -213,18 +212,18 @@ class EdgeModel(eqx.Module):
 
     def log_density(
         self,
-        params: Mapping[str, Any],
+        params: Values,
         data: GraphDataset,
-        weights: Float[Array, " graphs"] | None = None,
+        weights: ArrayLike | None = None,
     ) -> Float[Array, ""]:
-        """Log p(params) + sum_t w_t log p(labels_t | params), each parameter in its own units.
+        """Compute log p(params) + sum_t w_t log p(labels_t | params), in the parameters' own units.
 
         `weights` counts a graph more or less than once (1 by default).
         """
         return self.prior.log_density(params) + self._weighted(params, data, weights)
 
-    def sample(self, data: GraphDataset, weights: Any = None) -> dict[str, Array]:
-        """The NumPyro model: a site per parameter, and the factor `labels`.
+    def sample(self, data: GraphDataset, weights: ArrayLike | None = None) -> dict[str, Array]:
+        """Run the NumPyro model: a site per parameter, and the factor `labels`.
 
         Pass ``model.sample`` to `numpyro.infer.NUTS`, or call it inside a model of your own.
         """
@@ -240,20 +239,20 @@ class EdgeModel(eqx.Module):
         numpyro.factor("labels", self._weighted(params, data, weights))
         return params
 
-    def _weighted(self, params: Mapping[str, Any], data: GraphDataset, weights: Any) -> Array:
+    def _weighted(self, params: Values, data: GraphDataset, weights: ArrayLike | None) -> Array:
         each = self.log_likelihood(params, data)
         if isinstance(weights, jax.core.Tracer):
             return (weights * each).sum()
         return (check_weights(weights, len(data)) * each).sum()
 
 
-def check_weights(weights: Any, n_graphs: int) -> Float[np.ndarray, " graphs"]:
-    """How often each graph counts: numbers >= 0, one per graph; None for once each."""
+def check_weights(weights: ArrayLike | None, n_graphs: int) -> Float[np.ndarray, " graphs"]:
+    """Check how often each graph counts: numbers >= 0, one per graph; None for once each."""
     if weights is None:
         return np.ones(n_graphs)
-    given = np.asarray(weights, float)
-    if given.shape != (n_graphs,) or not (np.isfinite(given) & (given >= 0)).all():
+    counts = np.asarray(weights, float)
+    if counts.shape != (n_graphs,) or not (np.isfinite(counts) & (counts >= 0)).all():
         raise SettingError(
             f"must be {n_graphs} numbers >= 0, one per graph; got {weights}.", argument="weights"
         )
-    return given
+    return counts

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ QUANTILES = {"q5": 0.05, "q50": 0.5, "q95": 0.95}
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What a posterior was fitted to: enough to notice that new inputs are of another kind."""
+    """A summary of the data behind a posterior, to notice new inputs that differ from them."""
 
     n_graphs: int
     n_nodes: tuple[int, ...]
@@ -53,11 +53,12 @@ class Fingerprint:
         )
 
 
+@runtime_checkable
 class Continuum(Protocol):
-    """A posterior known as a function, not only at draws."""
+    """A posterior known as a function, not only by draws."""
 
     n_uniforms: ClassVar[int]
-    """How many uniform numbers make a draw."""
+    """The number of uniform numbers behind a draw."""
 
     def draws(
         self, uniforms: Float[np.ndarray, "draws n_uniforms"]
@@ -65,10 +66,10 @@ class Continuum(Protocol):
         """Map points of the unit cube to parameters, so that uniform points become draws."""
 
     def summary(self) -> pd.DataFrame:
-        """Moments and quantiles."""
+        """Return moments and quantiles, a row per parameter."""
 
     def density(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Points, and the marginal density of a parameter at them."""
+        """Return points and the marginal density of a parameter at them."""
 
 
 @dataclass(frozen=True)
@@ -93,16 +94,16 @@ class Fit:
 
 @dataclass(frozen=True)
 class Posterior:
-    """Belief in the parameters after the labels: weighted draws, and what is known about them.
+    """The posterior of the parameters: weighted draws, and how good they are.
 
     Made by an engine's `run`; the same type for all engines.
     """
 
     model: EdgeModel
-    params: Mapping[str, Float[np.ndarray, " draws"]]
-    """By name. For `NUTS` chain after chain; one for `MAP`. For `Exact` the nodes of its rule: some
-    hundred points to average probabilities over. `summary` and `draws` know more about the tails.
-    """
+    params: Mapping[str, Float[np.ndarray, "draws ..."]]
+    """Draws by name. For `NUTS` chain after chain; one for `MAP`. For `Exact` the points of its
+    quadrature rule, some hundred to average probabilities over; `summary` and `draws` know more
+    about the tails."""
     weights: Float[np.ndarray, " draws"]
     """They add up to one."""
     engine: str
@@ -127,14 +128,14 @@ class Posterior:
         return self.weights.size
 
     def numbers(self) -> dict[str, Float[np.ndarray, " draws"]]:
-        """Draws of each number that tables list: of a vector, an entry for each place in it."""
+        """Return the draws of each scalar that tables list; a vector has one per entry."""
         return {
             name: self.params[of] if k is None else self.params[of][:, k]
             for name, (of, k) in self.model.scalar_names.items()
         }
 
     def summary(self) -> pd.DataFrame:
-        """A row per number, less those that curves are made of: mean, sd, q5, q50, q95."""
+        """Return mean, sd, q5, q50, q95 of each scalar, those of curves left out."""
         if self.continuum is not None:
             return self.continuum.summary()
         rows = {}
@@ -145,8 +146,8 @@ class Posterior:
             rows[name] = [mean, sd, *quantiles]
         return pd.DataFrame.from_dict(rows, orient="index", columns=["mean", "sd", *QUANTILES])
 
-    def draws(self, key: Key | int, n: int = 1000) -> dict[str, Float[np.ndarray, " draws"]]:
-        """`n` equally weighted draws.
+    def draws(self, key: Key | int, n: int = 1000) -> dict[str, Float[np.ndarray, "draws ..."]]:
+        """Draw `n` equally weighted samples.
 
         Independent and continuous where the engine knows the posterior as a function (`Exact`);
         else a resampling of the draws by weight (without repetition while there are enough).
@@ -163,7 +164,7 @@ class Posterior:
         return {name: values[places] for name, values in self.params.items()}
 
     def density(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Points, and the marginal density of a parameter at them."""
+        """Return points and the marginal density of a parameter at them."""
         if self.continuum is not None:
             return self.continuum.density(name)
         from scipy.stats import gaussian_kde
@@ -176,7 +177,7 @@ class Posterior:
         return x, smooth(x)
 
     def to_arviz(self, data: GraphDataset, key: Key | int = 0, n_draws: int = 1000) -> Any:
-        """An ArviZ DataTree: posterior, log-likelihood by graph, prior, predictive groups."""
+        """Convert to an ArviZ DataTree: see `edgebelief.infer.arviz.to_arviz`."""
         return to_arviz(self, data, as_key(key), n_draws)
 
     def __str__(self) -> str:
@@ -188,8 +189,8 @@ class Posterior:
         return "\n".join(lines)
 
 
-def weighted_quantile(values: np.ndarray, weights: np.ndarray, q: Any) -> np.ndarray:
-    """Quantiles of weighted values, each standing in the middle of its own weight."""
+def weighted_quantile(values: np.ndarray, weights: np.ndarray, q: Sequence[float]) -> np.ndarray:
+    """Compute quantiles of weighted values, each in the middle of its own weight."""
     order = np.argsort(values)
     share = np.cumsum(weights[order])
     middle = (share - weights[order] / 2) / share[-1]

@@ -11,55 +11,57 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
-from jaxtyping import Array, Float
+from jaxtyping import Float
+from numpy.typing import ArrayLike
 from scipy.special import erf, ndtr, ndtri
 
+from ..data.randomness import Key
 from ..errors import InputError, InputTypeError, SettingError
-from ..incidence import namespace
+from ..incidence import Array, namespace
 from ..validate import check_number
 
 
 @dataclass(frozen=True)
 class Marginal(abc.ABC):
-    """What is believed of one parameter. Abstract: see `lognormal`, `loguniform`, `normal`."""
+    """The prior of one parameter; abstract. See `lognormal`, `loguniform`, `normal`."""
 
     @property
     @abc.abstractmethod
     def distribution(self) -> dist.Distribution:
-        """The same, for NumPyro."""
+        """The distribution as NumPyro has it."""
 
     @property
     @abc.abstractmethod
     def positive(self) -> bool:
-        """Whether only positive values are believed; their natural coordinate is the logarithm."""
+        """Whether all values are positive; their natural coordinate is then the logarithm."""
 
     @abc.abstractmethod
-    def from_z(self, z: Any) -> Any:
-        """The value whose place in this belief is that of `z` in a standard normal.
+    def from_z(self, z: Array) -> Array:
+        """Map a standard normal z to the value with the same quantile.
 
-        The coordinate in which every prior looks alike: z = 0 is the median, |z| > 3 is hardly
-        believed, and the values have the density of z. Takes NumPy or JAX arrays.
+        In the coordinate z every prior is a standard normal: z = 0 is the median, and |z| > 3 is
+        improbable. Takes NumPy or JAX arrays.
         """
 
     @abc.abstractmethod
-    def from_z_derivatives(self, z: Any) -> tuple[Any, Any]:
-        """The first and the second derivative of `from_z`."""
+    def from_z_derivatives(self, z: Array) -> tuple[Array, Array]:
+        """Return the first and the second derivative of `from_z`."""
 
     @abc.abstractmethod
-    def to_z(self, value: Any) -> Any:
-        """The inverse of `from_z`: how many standard deviations of belief from the median."""
+    def to_z(self, value: Array) -> Array:
+        """Invert `from_z`: the number of prior standard deviations from the median."""
 
     @property
     def fixed(self) -> bool:
-        """Whether there is no doubt, and so nothing to infer."""
+        """Whether the value is known, so that there is nothing to infer."""
         return False
 
-    def sample(self, key: Array, shape: tuple[int, ...]) -> Array:
-        """Independent draws."""
+    def sample(self, key: Key, shape: tuple[int, ...]) -> jax.Array:
+        """Draw independent values."""
         return self.distribution.sample(key, shape)
 
-    def quantile(self, q: Any) -> Any:
-        """The value below which a share `q` of the belief lies."""
+    def quantile(self, q: ArrayLike) -> Array:
+        """Return the value below which a share `q` of the distribution lies."""
         return self.from_z(ndtri(q))
 
     @property
@@ -69,7 +71,7 @@ class Marginal(abc.ABC):
 
 @dataclass(frozen=True)
 class LogNormal(Marginal):
-    """The natural log is normal: `median`, and `log_sd` the standard deviation of the log."""
+    """A lognormal with a `median`, and `log_sd`, the standard deviation of the logarithm."""
 
     median: float = 1.0
     log_sd: float = 1.0
@@ -80,20 +82,20 @@ class LogNormal(Marginal):
     def distribution(self) -> dist.Distribution:
         return dist.LogNormal(np.log(self.median), self.log_sd)
 
-    def from_z(self, z: Any) -> Any:
+    def from_z(self, z: Array) -> Array:
         return self.median * namespace(z).exp(self.log_sd * namespace(z).asarray(z))
 
-    def from_z_derivatives(self, z: Any) -> tuple[Any, Any]:
+    def from_z_derivatives(self, z: Array) -> tuple[Array, Array]:
         first = self.log_sd * self.from_z(z)
         return first, self.log_sd * first
 
-    def to_z(self, value: Any) -> Any:
+    def to_z(self, value: Array) -> Array:
         return np.log(np.asarray(value) / self.median) / self.log_sd
 
 
 @dataclass(frozen=True)
 class LogUniform(Marginal):
-    """The log is uniform between those of `low` and `high`: every order of magnitude alike."""
+    """A distribution between `low` and `high` whose logarithm is uniform."""
 
     low: float = 1e-6
     high: float = 1e6
@@ -104,16 +106,16 @@ class LogUniform(Marginal):
     def distribution(self) -> dist.Distribution:
         return dist.LogUniform(self.low, self.high)
 
-    def from_z(self, z: Any) -> Any:
+    def from_z(self, z: Array) -> Array:
         below = jax.scipy.special.ndtr(z) if isinstance(z, jax.Array) else ndtr(z)
         return self.low * (self.high / self.low) ** below
 
-    def from_z_derivatives(self, z: Any) -> tuple[Any, Any]:
+    def from_z_derivatives(self, z: Array) -> tuple[Array, Array]:
         value = self.from_z(z)
         rate = np.log(self.high / self.low) * np.exp(-np.square(z) / 2) / np.sqrt(2 * np.pi)
         return value * rate, value * rate * (rate - z)
 
-    def to_z(self, value: Any) -> Any:
+    def to_z(self, value: Array) -> Array:
         value, width = np.asarray(value), np.log(self.high / self.low)
         below, above = np.log(value / self.low) / width, np.log(self.high / value) / width
         return np.where(below < 0.5, ndtri(below), -ndtri(above))  # digits at both ends
@@ -121,7 +123,7 @@ class LogUniform(Marginal):
 
 @dataclass(frozen=True)
 class Normal(Marginal):
-    """`mean` and standard deviation `sd`; negative values are believed too."""
+    """A normal distribution with a `mean` and a standard deviation `sd`."""
 
     mean: float = 0.0
     sd: float = 1.0
@@ -132,19 +134,19 @@ class Normal(Marginal):
     def distribution(self) -> dist.Distribution:
         return dist.Normal(self.mean, self.sd)
 
-    def from_z(self, z: Any) -> Any:
+    def from_z(self, z: Array) -> Array:
         return self.mean + self.sd * namespace(z).asarray(z)
 
-    def from_z_derivatives(self, z: Any) -> tuple[Any, Any]:
+    def from_z_derivatives(self, z: Array) -> tuple[Array, Array]:
         return np.full_like(z, self.sd, float), np.zeros_like(z, float)
 
-    def to_z(self, value: Any) -> Any:
+    def to_z(self, value: Array) -> Array:
         return (np.asarray(value) - self.mean) / self.sd
 
 
 @dataclass(frozen=True)
 class HalfNormal(Marginal):
-    """The size of a normal number with mean 0 and standard deviation `scale`."""
+    """The absolute value of a normal with mean 0 and standard deviation `scale`."""
 
     scale: float = 1.0
 
@@ -154,7 +156,7 @@ class HalfNormal(Marginal):
     def distribution(self) -> dist.Distribution:
         return dist.HalfNormal(self.scale)
 
-    def from_z(self, z: Any) -> Any:
+    def from_z(self, z: Array) -> Array:
         xp = namespace(z)
         below, quantile = (
             (jax.scipy.special.ndtr, jax.scipy.special.ndtri) if xp is jnp else (ndtr, ndtri)
@@ -165,12 +167,12 @@ class HalfNormal(Marginal):
         small = np.sqrt(np.pi / 2) * below(xp.where(low, z, -4.0))
         return self.scale * xp.where(low, small, -quantile(below(-xp.where(low, -4.0, z)) / 2))
 
-    def from_z_derivatives(self, z: Any) -> tuple[Any, Any]:
+    def from_z_derivatives(self, z: Array) -> tuple[Array, Array]:
         z, v = np.asarray(z, float), np.asarray(self.from_z(np.asarray(z, float))) / self.scale
         first = np.exp((v**2 - z**2) / 2) / 2
         return self.scale * first, self.scale * first * (v * first - z)
 
-    def to_z(self, value: Any) -> Any:
+    def to_z(self, value: Array) -> Array:
         v = np.asarray(value, float) / self.scale
         # 2 ndtr(v) - 1 below, 2 ndtr(-v) above: digits at both ends
         return np.where(v < 0.67, ndtri(erf(v / np.sqrt(2))), -ndtri(2 * ndtr(-v)))
@@ -178,9 +180,9 @@ class HalfNormal(Marginal):
 
 @dataclass(frozen=True)
 class Fixed(Marginal):
-    """No doubt: the parameter is `value`, a number, or a tuple of them for a vector.
+    """A parameter known to be `value`: a number, or a tuple of numbers for a vector.
 
-    It takes no place among the coordinates z of an engine.
+    Engines do not infer it; it has no coordinate z.
     """
 
     value: float | tuple[float, ...] = 0.0
@@ -199,25 +201,25 @@ class Fixed(Marginal):
     def median(self) -> Any:
         return self.value if isinstance(self.value, float) else np.array(self.value)
 
-    def sample(self, key: Array, shape: tuple[int, ...]) -> Array:
+    def sample(self, key: Key, shape: tuple[int, ...]) -> jax.Array:
         return jnp.broadcast_to(jnp.asarray(self.value), shape)
 
-    def from_z(self, z: Any) -> Any:
+    def from_z(self, z: Array) -> Array:
         value = namespace(z).asarray(self.value)
         return namespace(z).broadcast_to(value, np.shape(z)) if value.ndim == 0 else value
 
-    def from_z_derivatives(self, z: Any) -> tuple[Any, Any]:
+    def from_z_derivatives(self, z: Array) -> tuple[Array, Array]:
         return np.zeros_like(z, float), np.zeros_like(z, float)
 
-    def to_z(self, value: Any) -> Any:
+    def to_z(self, value: Array) -> Array:
         return np.zeros(np.shape(value))
 
 
-def fixed(value: Any) -> Fixed:
-    """No doubt: the parameter is `value`, an array for a parameter that is a vector.
+def fixed(value: ArrayLike) -> Fixed:
+    """Make a prior that fixes the parameter at `value`, an array for a vector.
 
-    What is fixed is not inferred: a network with its theta fixed and a readout in doubt is
-    *partially stochastic*.
+    A fixed parameter is not inferred. A network with theta fixed, and a readout whose parameters
+    are inferred, is *partially stochastic*.
 
     Examples
     --------
@@ -225,14 +227,14 @@ def fixed(value: Any) -> Fixed:
     >>> Prior.named("altered").replace(theta=fixed(0.16))["theta"].median
     0.16
     """
-    given = np.asarray(value, float)
-    if given.ndim > 1 or given.size == 0 or not np.isfinite(given).all():
+    array = np.asarray(value, float)
+    if array.ndim > 1 or array.size == 0 or not np.isfinite(array).all():
         raise InputError(f"a fixed value must be a finite number, or some in a row; got {value!r}.")
-    return Fixed(tuple(given.tolist()) if given.ndim else float(given))
+    return Fixed(tuple(array.tolist()) if array.ndim else float(array))
 
 
 def half_normal(scale: float) -> HalfNormal:
-    """Believed between 0 and about twice `scale`, the small ones rather.
+    """Make a half-normal prior: values between 0 and about twice `scale`, smaller ones preferred.
 
     Examples
     --------
@@ -244,7 +246,7 @@ def half_normal(scale: float) -> HalfNormal:
 
 
 def lognormal(median: float, log_sd: float) -> LogNormal:
-    """Believed around `median`, within a factor exp(`log_sd`) with two thirds of the mass.
+    """Make a lognormal prior: two thirds of it within a factor exp(`log_sd`) of `median`.
 
     Examples
     --------
@@ -256,7 +258,7 @@ def lognormal(median: float, log_sd: float) -> LogNormal:
 
 
 def loguniform(low: float, high: float) -> LogUniform:
-    """Any order of magnitude between `low` and `high` alike.
+    """Make a prior to which all orders of magnitude between `low` and `high` are alike.
 
     Examples
     --------
@@ -271,7 +273,7 @@ def loguniform(low: float, high: float) -> LogUniform:
 
 
 def normal(mean: float, sd: float) -> Normal:
-    """Believed around `mean`, give or take `sd`.
+    """Make a normal prior with this mean and standard deviation.
 
     Examples
     --------
@@ -283,7 +285,7 @@ def normal(mean: float, sd: float) -> Normal:
 
 
 class Prior(Mapping[str, Marginal]):
-    """A `Marginal` per parameter, by name; independent of each other.
+    """Independent marginals of the parameters, by name.
 
     Parameters
     ----------
@@ -311,14 +313,14 @@ class Prior(Mapping[str, Marginal]):
 
     @classmethod
     def named(cls, name: str, of: str = "dpg") -> Prior:
-        """One of the paper's: "original", "altered" (its choice after prior checks) or "flat".
+        """Return a prior of the paper: "original", "altered" (after prior checks) or "flat".
 
         Parameters
         ----------
         name : {"original", "altered", "flat"}
         of : {"dpg", "pds", "mimo"}
-            The network's family. What the paper gives to `PDS`, and to `MIMO` with its heads, is
-            "altered" here; their "original" is the same.
+            The kind of network (`Network.kind`). What the paper gives to `PDS`, and to `MIMO` with
+            its heads, is "altered" here; their "original" is the same.
         """
         if name not in _NAMED["dpg"]:
             raise SettingError(f"no prior is called {name!r}; there are {sorted(_NAMED['dpg'])}.")
@@ -343,28 +345,28 @@ class Prior(Mapping[str, Marginal]):
         return f"Prior({inside})"
 
     def replace(self, **marginals: Marginal) -> Prior:
-        """The same with some marginals exchanged or added."""
+        """Return a prior with some marginals exchanged or added."""
         return Prior(**{**self._marginals, **marginals})
 
     def medians(self) -> dict[str, float]:
         return {name: marginal.median for name, marginal in self.items()}
 
     def sample(
-        self, key: Array, n: int, sizes: Mapping[str, int] | None = None
-    ) -> dict[str, Float[Array, "draws ..."]]:
-        """`n` independent draws of every parameter; `sizes` says which are vectors."""
+        self, key: Key, n: int, sizes: Mapping[str, int] | None = None
+    ) -> dict[str, Float[jax.Array, "draws ..."]]:
+        """Draw every parameter `n` times; `sizes` has the length of those that are vectors."""
         keys = jax.random.split(key, len(self))
-        more = {name: (size,) for name, size in (sizes or {}).items()}
+        shapes = {name: (size,) for name, size in (sizes or {}).items()}
         return {
-            name: marginal.sample(k, (n, *more.get(name, ())))
+            name: marginal.sample(k, (n, *shapes.get(name, ())))
             for k, (name, marginal) in zip(keys, self.items(), strict=True)
         }
 
-    def log_density(self, params: Mapping[str, Any]) -> Float[Array, ""]:
-        """Log p(params), each in its own units (no Jacobian)."""
-        doubted = [name for name in self if not self[name].fixed]
+    def log_density(self, params: Mapping[str, Any]) -> Float[jax.Array, ""]:
+        """Return log p(params), each parameter in its own units (no Jacobian)."""
+        free = [name for name in self if not self[name].fixed]
         return sum(
-            (jnp.asarray(self[name].distribution.log_prob(params[name])).sum() for name in doubted),
+            (jnp.asarray(self[name].distribution.log_prob(params[name])).sum() for name in free),
             start=jnp.zeros(()),
         )
 
@@ -376,7 +378,7 @@ def _positive(value: float, what: str) -> float:
     return number
 
 
-# For the parameters of readouts and likelihoods beyond the paper's, where a prior does not say.
+# Priors of the parameters that the paper does not have, where a prior does not name them.
 BEYOND: dict[str, Marginal] = {
     "slack": lognormal(1.0, 2.0),
     "curves": normal(0.0, 1.0),
@@ -419,7 +421,7 @@ _FLAT_PDS: dict[str, Marginal] = {
     "beta": loguniform(1e-6, 1e6),
     "b": normal(0.0, 1e3),
 }
-# By the network's family, then by name.
+# By the kind of the network, then by name.
 _NAMED: dict[str, dict[str, dict[str, Marginal]]] = {
     "dpg": _DPG,
     "pds": {"original": _PDS, "altered": _PDS, "flat": _FLAT_PDS},

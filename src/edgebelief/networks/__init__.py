@@ -1,4 +1,4 @@
-"""Unrolled iterations: from distances to edge weights and duals, with few parameters."""
+"""Unrolled iterations: networks from distances to edge weights and duals, with few parameters."""
 
 from .base import Network, Output
 from .dpg import DPG, DPGParams

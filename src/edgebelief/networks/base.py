@@ -1,13 +1,13 @@
-"""An unrolled iteration as a network: the one scan, the one place that batches.
+"""The base class of networks: an iteration unrolled, over one graph or a stack of graphs.
 
-A network writes `init`, `step` and `read` for one graph; this file runs `step` `depth` times, over
-one graph or a stack of them. With ``depth=None`` it is the converged solution instead, with
-implicit derivatives: infinite depth, and no truncation.
+A network implements `init`, `step` and `read` for one graph; this file runs `step` `depth` times
+and does the batching. With ``depth=None`` it computes the converged solution instead, with implicit
+derivatives: the network of infinite depth.
 """
 
 import abc
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import equinox as eqx
 import jax
@@ -15,43 +15,46 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float, Num
 
 from ..edges import Support
 from ..errors import InputError, InputTypeError, SettingError
-from ..incidence import Incidence, Square
+from ..incidence import EdgeArray, Incidence, Square
 from ..validate import complete_support, is_one_graph
 
-# Graphs are put side by side while an edge array of theirs has at most so many entries (half a
-# megabyte in double precision), and if there are several.
+# Graphs are evaluated together in one array while it has at most CACHED entries (half a megabyte
+# in double precision, so that it stays in the cache), and if there are at least SEVERAL of them.
 CACHED, SEVERAL = 60_000, 8
+
+Params = TypeVar("Params", bound=tuple)  # the named tuple of a network's parameters
+Carry = TypeVar("Carry")  # the state that one layer passes to the next
 
 
 class Output(NamedTuple):
-    """What a network knows at the end.
+    """The output of a network.
 
-    A network of several channels has an axis for them before the last.
+    The arrays of a network with several channels have a channel axis before the last.
     """
 
     a: Float[Array, "... edges"]
-    """Weights."""
+    """The weights."""
     lam: Float[Array, "... nodes"]
-    """Duals."""
+    """The duals."""
     z: Float[Array, "... edges"]
-    """S'lam/2 - theta e, of which `a` is the positive part at convergence: how near a pair without
-    weight came to having one."""
+    """S'lam/2 - theta e, whose positive part is `a` at convergence. Where it is negative, it tells
+    how far a pair without a weight is from having one."""
 
 
-class Network(eqx.Module):
-    """From distances to what an unrolled iteration knows at its end. Abstract.
+class Network(eqx.Module, Generic[Params, Carry]):
+    """An unrolled iteration from distances to weights and duals. Abstract.
 
-    Settings are fields; parameters are passed in, as a named tuple of numbers or vectors. What is
-    true of every network is stated in `tests/networks/test_conformance.py`; what is true of some,
-    each class declares.
+    Settings are fields; parameters are passed in, as a named tuple of numbers or vectors. The
+    properties of every network are tested in `tests/networks/test_conformance.py`; those of some
+    networks only are declared by the class variables below.
     """
 
     depth: eqx.AbstractVar[int | None]
-    """Layers; None for the converged solution."""
+    """The number of layers; None for the converged solution."""
 
     params_type: ClassVar[Any]
     """The named tuple of its parameters; the field names are the sampling-site names."""
@@ -62,49 +65,52 @@ class Network(eqx.Module):
     stable: ClassVar[bool]
     """Whether output and gradients stay finite at any positive parameters."""
     kind: ClassVar[str] = "dpg"
-    """Whose priors and readout the paper gives it: "dpg", "pds" or "mimo"."""
+    """The network whose priors and readout the paper gives it: "dpg", "pds" or "mimo"."""
     forward_mode: ClassVar[bool] = True
-    """Whether derivatives run along with the layers (few parameters), or come back (many)."""
+    """Whether to differentiate in forward mode (few parameters) or in reverse mode (many)."""
+
+    @classmethod
+    def of_depth(cls, depth: int | None) -> Self:
+        """Make the network with so many layers, all else as by default."""
+        return cls(depth=depth)
 
     @abc.abstractmethod
-    def init(self, params: Any, e: Float[Array, " edges"], support: Incidence) -> Any:
-        """What enters the first layer."""
+    def init(self, params: Params, e: EdgeArray, support: Incidence) -> Carry:
+        """Return the state before the first layer."""
 
     @abc.abstractmethod
-    def step(self, params: Any, carry: Any, e: Float[Array, " edges"], support: Incidence) -> Any:
-        """One layer."""
+    def step(self, params: Params, carry: Carry, e: EdgeArray, support: Incidence) -> Carry:
+        """Apply one layer."""
 
     @abc.abstractmethod
-    def read(
-        self, params: Any, carry: Any, e: Float[Array, " edges"], support: Incidence
-    ) -> Output:
-        """What there is to know in what leaves the last layer."""
+    def read(self, params: Params, carry: Carry, e: EdgeArray, support: Incidence) -> Output:
+        """Return the output for the state after the last layer."""
 
-    def converged(self, params: Any, e: Float[Array, " edges"], support: Support) -> Output:
-        """What `read` tends to as depth grows; networks without a limit refuse ``depth=None``."""
+    def converged(self, params: Params, e: Float[Array, " edges"], support: Support) -> Output:
+        """Return the limit of the output as depth grows; networks without one raise."""
         raise InputTypeError(f"{type(self).__name__} has no converged form.")
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How many numbers each parameter is that is a vector."""
+        """The length of each parameter that is a vector."""
         return {}
 
     @property
     def n_channels(self) -> int | None:
-        """How many channels its output has; None for no axis of them."""
+        """The number of channels of its output; None if that has no channel axis."""
         return None
 
     @property
     def is_prepared(self) -> bool:
-        """Whether it has seen what it needs to see of the data."""
+        """Whether it holds everything that it must learn from the data before it can be called."""
         return True
 
     def precompute(self, e: Float[Array, "... edges"], support: Support) -> Output | None:
-        """What is computed once for a stack of graphs, whatever the parameters; None if nothing."""
+        """Compute what does not depend on the parameters, once for a stack of graphs, or None."""
         return None
 
-    def with_precomputed(self, precomputed: Output | None) -> "Network":
-        """The network with what was computed precompute, for the graphs at hand."""
+    def with_precomputed(self, precomputed: Output | None) -> "Network[Params, Carry]":
+        """Return the network with the result of `precompute` for the graphs being evaluated."""
         return self
 
     def __check_init__(self) -> None:
@@ -118,12 +124,12 @@ class Network(eqx.Module):
 
     def __call__(
         self,
-        params: Any,
-        e: Float[Array, "... edges"],
+        params: Params,
+        e: Num[ArrayLike, "... edges"],
         support: Support | None = None,
         precomputed: Output | None = None,
     ) -> Output:
-        """The last state, for one graph or a stack of graphs on the same candidate edges.
+        """Run the network on one graph, or a stack of graphs with the same candidate edges.
 
         Parameters
         ----------
@@ -134,7 +140,7 @@ class Network(eqx.Module):
         support : Support, optional
             The candidate edges; by default all pairs.
         precomputed : Output, optional
-            What `precompute` returned for them, so that it is not computed again.
+            The result of `precompute` for these graphs, so that it is not computed again.
 
         Returns
         -------
@@ -161,7 +167,7 @@ class Network(eqx.Module):
         )
         together = _together(flat.shape[0], support)
         if self.depth is None or together < 2:
-            states = jax.vmap(lambda one, b: self._one_graph(params, one, support, b))(
+            states = jax.vmap(lambda *graph: self._one_graph(params, support, *graph))(
                 flat, precomputed
             )
         else:
@@ -170,15 +176,15 @@ class Network(eqx.Module):
 
     def with_tangents(
         self,
-        params: Any,
-        e: Float[Array, "... edges"],
+        params: Params,
+        e: Num[ArrayLike, "... edges"],
         support: Support | None = None,
         precomputed: Output | None = None,
-    ) -> tuple[Output, Any]:
-        """The last state, and its derivative with respect to each parameter, by forward mode.
+    ) -> tuple[Output, tuple[Output, ...]]:
+        """Return the output and its derivatives with respect to the parameters, by forward mode.
 
-        Memory does not grow with depth. The derivatives come as the parameters' named tuple, with
-        an `Output` in each place; of a vector of parameters with an axis for them first.
+        Memory does not grow with depth. The derivatives are in a named tuple like `params`, with
+        an `Output` in each field; for a parameter that is a vector, its axis comes first.
 
         Examples
         --------
@@ -191,11 +197,11 @@ class Network(eqx.Module):
         e = _as_float_array(e)
         params = type(params)(*(jnp.asarray(p, e.dtype) for p in params))
 
-        def along(direction: Any) -> tuple[Output, Output]:
+        def along(direction: Params) -> tuple[Output, Output]:
             return jax.jvp(lambda p: self(p, e, support, precomputed), (params,), (direction,))
 
         numbers, unravel = ravel_pytree(params)
-        if numbers.size == 1:  # no axis for one direction: it would be carried through every layer
+        if numbers.size == 1:  # an axis of length one would cost time in every layer
             state, tangent = along(jax.tree.map(jnp.ones_like, params))
             tangents = jax.tree.map(lambda x: x[None], tangent)
         else:
@@ -203,24 +209,30 @@ class Network(eqx.Module):
             state, tangents = jax.vmap(along, out_axes=(None, 0))(basis)
         each, start = [], 0
         for p in params:
-            here = slice(start, start + p.size) if p.ndim else start
-            each.append(jax.tree.map(lambda x, here=here: x[here], tangents))
+            index = slice(start, start + p.size) if p.ndim else start
+            each.append(jax.tree.map(lambda x, index=index: x[index], tangents))
             start += p.size
         return state, type(params)(*each)
 
     def _one_graph(
-        self, params: Any, e: Float[Array, " edges"], support: Support, precomputed: Output | None
+        self,
+        params: Params,
+        support: Support,
+        e: Float[Array, " edges"],
+        precomputed: Output | None,
     ) -> Output:
         if self.depth is None:
             return self.converged(params, e, support)
-        here = None if precomputed is None else _mapped(support.to_inner, precomputed, e.ndim)
-        a_lam_z = self.with_precomputed(here)._layers(params, support.to_inner(e), support.inner)
-        return _mapped(support.from_inner, a_lam_z, support.to_inner(e).ndim)
+        if precomputed is not None:
+            precomputed = _mapped(support.to_inner, precomputed, e.ndim)
+        e_inner = support.to_inner(e)
+        output = self.with_precomputed(precomputed)._layers(params, e_inner, support.inner)
+        return _mapped(support.from_inner, output, e_inner.ndim)
 
-    def _layers(self, params: Any, e: Array, inner: Incidence) -> Output:
-        """The one scan."""
+    def _layers(self, params: Params, e: EdgeArray, inner: Incidence) -> Output:
+        """Run all layers: the only scan over depth in the package."""
 
-        def layer(carry: Any, _: None) -> tuple[Any, None]:
+        def layer(carry: Carry, _: None) -> tuple[Carry, None]:
             return self.step(params, carry, e, inner), None
 
         last, _ = lax.scan(layer, self.init(params, e, inner), None, length=self.depth)
@@ -228,22 +240,23 @@ class Network(eqx.Module):
 
     def _side_by_side(
         self,
-        params: Any,
+        params: Params,
         e: Float[Array, "graphs edges"],
         support: Support,
         together: int,
         precomputed: Output | None,
     ) -> Output:
-        """The same, with so many graphs at a time in one array of the inner layout, graphs last."""
+        """Run `together` graphs at a time, in one array of the inner layout with graphs last."""
         n_graphs, parts = e.shape[0], -(-e.shape[0] // together)
         together = -(-n_graphs // parts)
 
         def filled(x: Array) -> Array:
-            more = jnp.broadcast_to(x[:1], (parts * together - n_graphs, *x.shape[1:]))
-            return jnp.concatenate([x, more]).reshape(parts, together, *x.shape[1:])
+            """Split into parts; copies of the first graph fill up the last part."""
+            copies = jnp.broadcast_to(x[:1], (parts * together - n_graphs, *x.shape[1:]))
+            return jnp.concatenate([x, copies]).reshape(parts, together, *x.shape[1:])
 
-        def part(some: tuple[Float[Array, "together edges"], Output | None]) -> Output:
-            e, precomputed = some
+        def part(inputs: tuple[Float[Array, "together edges"], Output | None]) -> Output:
+            e, precomputed = inputs
             inner = jax.vmap(support.to_inner, out_axes=-1)(e)
             if precomputed is not None:
                 layout = jax.vmap(support.to_inner, in_axes=-1, out_axes=-1)
@@ -261,7 +274,7 @@ class Network(eqx.Module):
 
 
 def _mapped(layout: Callable[[Array], Array], output: Output, ndim: int) -> Output:
-    """The output with its edge arrays in another layout; `ndim` axes of them are not channels."""
+    """Convert the edge arrays of an output to a layout; `ndim` of their axes are not channels."""
 
     def each(x: Array) -> Array:
         return jax.vmap(each)(x) if x.ndim > ndim else layout(x)
@@ -270,13 +283,13 @@ def _mapped(layout: Callable[[Array], Array], output: Output, ndim: int) -> Outp
 
 
 def _together(n_graphs: int, support: Support) -> int:
-    """How many graphs to put side by side: as many as stay in the processor's cache, if several."""
+    """Return how many graphs to evaluate in one array: as many as fit the cache, if several do."""
     if not isinstance(support.inner, Square):
         return 1
     room = CACHED // support.n_nodes**2
     return min(room, n_graphs) if min(room, n_graphs) >= SEVERAL else 1
 
 
-def _as_float_array(e: Any) -> Array:
+def _as_float_array(e: ArrayLike) -> Array:
     e = jnp.asarray(e)
     return e if jnp.issubdtype(e.dtype, jnp.floating) else e.astype(float)

@@ -1,24 +1,27 @@
 """DPG: the dual proximal gradient iteration (the paper's Algorithm 1), unrolled."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 from jax.nn import relu
+from jaxtyping import Array, Float
 
 from ..convex.implicit import converged_state
 from ..convex.iterations import DualState, dpg_dual_step
+from ..edges import Support
+from ..incidence import EdgeArray, Incidence, Scalar
 from .base import Network, Output
 
 
 class DPGParams(NamedTuple):
-    """theta: sparsity. It alone enters the recursion."""
+    """The sparsity theta, the only parameter of the recursion."""
 
-    theta: Any
+    theta: Scalar
 
 
-class DPG(Network):
-    """Gamma_theta^D(e): `depth` steps of
+class DPG(Network[DPGParams, DualState]):
+    """The network Gamma_theta^D(e): `depth` steps of
 
         u   = S a - (N-1) lam
         lam = (sqrt(u^2 + 4(N-1)) - u) / (2(N-1))
@@ -29,12 +32,12 @@ class DPG(Network):
     Parameters
     ----------
     depth : int or None
-        Layers. The truncated output is not the solution of the convex problem: at depth 200 it
-        is some 9 % away at theta = 1 on the paper's data, and dead (all zero) at theta = 10. None
-        is the solution.
+        The number of layers, or None for the solution of the convex problem. A truncated network
+        does not give that solution: at depth 200 it is about 9 % away at theta = 1 on the paper's
+        data, and all zero at theta = 10.
     a0, lam0 : float
-        The state before the first layer, on every edge and node; the paper's values. (17 is just
-        a constant: the limit of lam is another.)
+        The state before the first layer, on every edge and node. The defaults are the paper's; 17
+        has no meaning of its own, and lam does not converge to it.
 
     Examples
     --------
@@ -54,17 +57,19 @@ class DPG(Network):
     scale_law = True
     stable = True
 
-    def init(self, params, e, support):
+    def init(self, params: DPGParams, e: EdgeArray, support: Incidence) -> DualState:
         d = support.degrees(jnp.full_like(e, self.a0))
         return DualState(d, support.full_nodes(e, self.lam0))
 
-    def step(self, params, carry, e, support):
+    def step(
+        self, params: DPGParams, carry: DualState, e: EdgeArray, support: Incidence
+    ) -> DualState:
         return dpg_dual_step(carry, e, params.theta, support)
 
-    def read(self, params, carry, e, support):
+    def read(self, params: DPGParams, carry: DualState, e: EdgeArray, support: Incidence) -> Output:
         z = support.endpoint_sums(carry.lam) / 2 - params.theta * e
         return Output(relu(z) if self.depth else jnp.full_like(e, self.a0), carry.lam, z)
 
-    def converged(self, params, e, support):
+    def converged(self, params: DPGParams, e: Float[Array, " edges"], support: Support) -> Output:
         a, lam = converged_state(e, params.theta, support)[0]
         return Output(a, lam, support.endpoint_sums(lam) / 2 - params.theta * e)

@@ -1,46 +1,53 @@
-"""MIMO-E: a few more layers, with parameters of their own, on top of a trained MIMO."""
+"""MIMO-E: a few more layers, with new parameters, on top of a trained MIMO."""
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple, Self
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.nn import relu
-from jaxtyping import Array
+from jaxtyping import Array, ArrayLike, Float
 
 from ..convex.iterations import DualState, dpg_dual_step
+from ..edges import Support
 from ..errors import InputError, SettingError, SettingTypeError
+from ..incidence import EdgeArray, Incidence, Scalar
 from .base import Network, Output
 from .mimo import MIMO, MIMOParams
 
 
 class HeadParams(NamedTuple):
-    """theta: one for each channel that has a head."""
+    """One theta for each channel that has a head."""
 
-    theta: Any
+    theta: Float[Array, " heads"]
 
 
-class StochasticHead(Network):
-    """A trained `MIMO`, whose last state is where new single-channel `DPG` networks begin.
+def _as_tuple(theta: ArrayLike | Sequence[float] | None) -> tuple[float, ...] | None:
+    return None if theta is None else tuple(map(float, np.ravel(theta)))
 
-    Channel j of the base ends in (a, lam). For the first `heads` channels that is the *initial
-    state* of `depth` more layers of `DPG` on the same distances, with a theta_j of their own; the
-    other channels stay as they are. Only the new parameters are uncertain: the paper's partially
-    stochastic network.
+
+class StochasticHead(Network[HeadParams, DualState]):
+    """A trained `MIMO` followed by single-channel `DPG` networks, the heads.
+
+    Channel j of the base ends in a state (a, lam). For the first `heads` channels this is the
+    initial state of `depth` more layers of `DPG` on the same distances, with a new theta_j; the
+    other channels stay as they are. Only the new parameters are uncertain: this is the paper's
+    partially stochastic network.
 
     Parameters
     ----------
     base : MIMO
     theta : array, shape (channels^2,), optional
-        The trained parameters of the base, row by row. Without them it is trained, by `MAP`, on
-        the data that the model is fitted to.
+        The trained parameters of the base, row by row. Without them the base is trained, by `MAP`,
+        on the data that the model is fitted to.
     heads : int, optional
-        How many channels have a head: all, as the paper's text says, by default; its published
-        numbers have 2 of 4.
+        The number of channels with a head. By default all, as in the paper's text; its published
+        numbers are of 2 heads on 4 channels.
     depth : int
-        Layers of the heads.
+        The number of layers of the heads.
 
     Examples
     --------
@@ -53,21 +60,22 @@ class StochasticHead(Network):
     """
 
     base: MIMO = eqx.field(default_factory=MIMO)
-    theta: tuple[float, ...] | None = eqx.field(
-        static=True,
-        default=None,
-        converter=lambda x: None if x is None else tuple(map(float, np.ravel(x))),
-    )
+    theta: tuple[float, ...] | None = eqx.field(static=True, default=None, converter=_as_tuple)
     heads: int | None = eqx.field(static=True, default=None)
     depth: int | None = eqx.field(static=True, default=20)
     state: Output | None = None
-    """Of the base, for the graphs at hand."""
+    """The output of the base for the graphs being evaluated; see `with_precomputed`."""
 
     params_type = HeadParams
     nonnegative = True
     scale_law = False
     stable = True
     kind = "mimo"
+
+    @classmethod
+    def of_depth(cls, depth: int | None) -> Self:
+        """Make a head on a base of so many layers."""
+        return cls(base=MIMO.of_depth(depth))
 
     def __check_init__(self) -> None:
         if not isinstance(self.base, MIMO):
@@ -103,32 +111,36 @@ class StochasticHead(Network):
     def is_prepared(self) -> bool:
         return self.theta is not None
 
-    def trained(self, theta: Any) -> "StochasticHead":
-        """On a base with these parameters."""
-        return replace(self, theta=theta)
+    def trained(self, theta: ArrayLike | Sequence[float]) -> "StochasticHead":
+        """Return this network on a base with the parameters `theta`."""
+        return replace(self, theta=_as_tuple(theta))
 
-    def precompute(self, e, support):
+    def precompute(self, e: Float[Array, "... edges"], support: Support) -> Output:
         if self.theta is None:
             raise InputError(
                 "the base of this head is not trained: fit a model with it, or give it theta."
             )
         return self.base(MIMOParams(jnp.asarray(self.theta, e.dtype)), e, support)
 
-    def with_precomputed(self, precomputed):
+    def with_precomputed(self, precomputed: Output | None) -> "StochasticHead":
         return replace(self, state=precomputed)
 
-    def init(self, params, e, support):
+    def init(self, params: HeadParams, e: EdgeArray, support: Incidence) -> DualState:
         assert self.state is not None
         a, lam = (x[: self.n_heads] for x in (self.state.a, self.state.lam))
         return DualState(jax.vmap(support.degrees)(a), lam)
 
-    def step(self, params, carry, e, support):
-        def one(state: DualState, theta: Array) -> DualState:
+    def step(
+        self, params: HeadParams, carry: DualState, e: EdgeArray, support: Incidence
+    ) -> DualState:
+        def head_step(state: DualState, theta: Scalar) -> DualState:
             return dpg_dual_step(state, e, theta, support)
 
-        return jax.vmap(one)(carry, jnp.asarray(params.theta))
+        return jax.vmap(head_step)(carry, jnp.asarray(params.theta))
 
-    def read(self, params, carry, e, support):
+    def read(
+        self, params: HeadParams, carry: DualState, e: EdgeArray, support: Incidence
+    ) -> Output:
         k, base = self.n_heads, self.state
         assert base is not None
         theta = jnp.asarray(params.theta).reshape(-1, *[1] * e.ndim)

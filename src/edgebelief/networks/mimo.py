@@ -1,6 +1,6 @@
 """MIMO: several channels of DPG that are mixed in every layer."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -10,31 +10,34 @@ from jaxtyping import Array, Float
 
 from ..convex.iterations import DualState, positive_root
 from ..errors import SettingError
+from ..incidence import EdgeArray, Incidence
 from .base import Network, Output
 
 
 class MIMOParams(NamedTuple):
-    """theta: row by row, theta[j, i] from channel i to channel j; (n_channels^2,) numbers."""
+    """The matrix of theta[j, i], from channel i to channel j, as a vector, row by row."""
 
-    theta: Any
+    theta: Float[Array, " channels**2"]
 
 
-class MIMO(Network):
-    """`depth` layers of C channels. Each keeps duals of its own, updated as in `DPG` from its own
-    degrees; then every channel is the mean of what all of them imply at thetas of their own:
+class MIMO(Network[MIMOParams, DualState]):
+    """A network of `depth` layers and C channels, which the layers mix.
+
+    Each channel has duals, updated from its degrees as in `DPG`. The weights of channel j are then
+    the mean of the weights that the duals of all channels i imply, each at a theta_ji:
 
         u_j   = S a_j - (N-1) lam_j
         lam_j = (sqrt(u_j^2 + 4(N-1)) - u_j) / (2(N-1))
         a_j   = mean over i of max(0, S'lam_i/2 - theta_ji e)
 
-    With one channel it is `DPG`. No convex problem is behind it, so it has no converged form.
-    Numbering the channels otherwise changes nothing, and channels that begin alike stay alike.
+    With one channel it is `DPG`. It does not solve a convex problem, so it has no converged form.
+    Renumbering the channels changes nothing, and channels with equal thetas stay equal.
 
     Parameters
     ----------
     channels : int
     depth : int
-        Layers.
+        The number of layers.
     a0, lam0 : float
         The state before the first layer, on every edge and node of every channel.
 
@@ -80,16 +83,20 @@ class MIMO(Network):
     def n_channels(self) -> int:
         return self.channels
 
-    def init(self, params, e, support):
+    def init(self, params: MIMOParams, e: EdgeArray, support: Incidence) -> DualState:
         d = support.degrees(jnp.full_like(e, self.a0))
         lam = support.full_nodes(e, self.lam0)
         return DualState(*(jnp.stack([x] * self.channels) for x in (d, lam)))
 
-    def step(self, params, carry, e, support):
+    def step(
+        self, params: MIMOParams, carry: DualState, e: EdgeArray, support: Incidence
+    ) -> DualState:
         lam = positive_root(carry.d - support.max_degree * carry.lam, support.max_degree)
         return DualState(support.mixed_degrees(lam, self.matrix(params), e), lam)
 
-    def read(self, params, carry, e, support):
+    def read(
+        self, params: MIMOParams, carry: DualState, e: EdgeArray, support: Incidence
+    ) -> Output:
         ends = jax.vmap(support.endpoint_sums)(carry.lam) / 2
 
         def channel(row: Float[Array, " channels"]) -> tuple[Array, Array]:
@@ -100,5 +107,5 @@ class MIMO(Network):
         return Output(a if self.depth else jnp.full_like(a, self.a0), carry.lam, z)
 
     def matrix(self, params: MIMOParams) -> Float[Array, "channels channels"]:
-        """Theta as a matrix."""
+        """Return theta as a matrix."""
         return jnp.asarray(params.theta).reshape(self.channels, self.channels)

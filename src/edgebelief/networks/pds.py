@@ -1,34 +1,37 @@
 """PDS: primal-dual splitting (the paper's Algorithm 2), unrolled."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 from ..convex.implicit import converged_state
 from ..convex.iterations import PDSState, pds_step
 from ..convex.objective import to_scaled
+from ..edges import Support
+from ..incidence import EdgeArray, Incidence, Scalar
 from .base import Network, Output
 
 
 class PDSParams(NamedTuple):
-    """alpha, beta: the weights of the log-degree barrier and of the squared edge weights."""
+    """alpha, beta: the coefficients of the log-degree barrier and of the squared edge weights."""
 
-    alpha: Any
-    beta: Any
+    alpha: Scalar
+    beta: Scalar
 
 
-class PDS(Network):
-    """`depth` steps of `edgebelief.convex.iterations.pds_step` from a = 0, v = 0.
+class PDS(Network[PDSParams, PDSState]):
+    """A network of `depth` steps of `edgebelief.convex.iterations.pds_step` from a = 0, v = 0.
 
-    Tends to delta times the graph of `DPG` at theta, (theta, delta) = `to_scaled(alpha, beta)`, so
-    its `a` needs no delta of its own; `lam` = -v/sqrt(alpha beta) are the duals of `DPG`. Before
-    convergence `a` is not projected: a good part of its entries are slightly negative.
+    It converges to delta times the graph of `DPG` at theta, where (theta, delta) =
+    `to_scaled(alpha, beta)`, so its readout needs no delta; `lam` = -v/sqrt(alpha beta) are the
+    duals of `DPG`. Before convergence `a` is not projected, and many entries are slightly negative.
 
     Parameters
     ----------
     depth : int or None
-        Layers; None for the converged solution.
+        The number of layers, or None for the converged solution.
     gamma : float
         Step size. Above about 1/(2 beta + sqrt(2(N-1))) the layers diverge.
 
@@ -50,18 +53,20 @@ class PDS(Network):
     stable = False
     kind = "pds"
 
-    def init(self, params, e, support):
+    def init(self, params: PDSParams, e: EdgeArray, support: Incidence) -> PDSState:
         return PDSState(jnp.zeros_like(e), support.full_nodes(e, 0.0))
 
-    def step(self, params, carry, e, support):
+    def step(
+        self, params: PDSParams, carry: PDSState, e: EdgeArray, support: Incidence
+    ) -> PDSState:
         return pds_step(carry, e, params.alpha, params.beta, self.gamma, support)
 
-    def read(self, params, carry, e, support):
+    def read(self, params: PDSParams, carry: PDSState, e: EdgeArray, support: Incidence) -> Output:
         theta = to_scaled(*params).theta
         lam = -carry.v * theta
         return Output(carry.a, lam, support.endpoint_sums(lam) / 2 - theta * e)
 
-    def converged(self, params, e, support):
+    def converged(self, params: PDSParams, e: Float[Array, " edges"], support: Support) -> Output:
         theta, delta = to_scaled(*params)
         a, lam = converged_state(e, theta, support)[0]
         return Output(delta * a, lam, support.endpoint_sums(lam) / 2 - theta * e)

@@ -1,4 +1,4 @@
-"""The arrays of a posterior in a model file: curves of a readout, cells of a continuum."""
+"""The arrays of a posterior in a model file: curves of a readout, cells of its quadrature."""
 
 from __future__ import annotations
 
@@ -15,42 +15,43 @@ from ..readouts import Readout
 from ..readouts.curves import Curve, Levels, Term
 from .modelfile import ModelFileError
 
+Arrays = dict[str, np.ndarray]
 CURVE = ("knots", "pieces", "gram")
-# Of a continuum with weights.
+# The arrays of a `WeightedThetaPosterior`.
 WEIGHTS = ("mean", "sd", "gram", "pull", "quantiles")
 
 
-def demand(condition: Any, otherwise: str) -> None:
-    """Refuse the file unless it is so."""
+def demand(condition: object, otherwise: str) -> None:
+    """Refuse the file with a message unless the condition holds."""
     if not condition:
         raise ModelFileError(otherwise)
 
 
-def under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays whose names begin so, by the rest of their names."""
+def under(prefix: str, arrays: Arrays) -> Arrays:
+    """Return the arrays whose names begin with the prefix, by the rest of their names."""
     return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
 
 
-def terms_out(readout: Readout) -> tuple[list[Any], dict[str, np.ndarray]]:
-    """The terms of an additive readout: what is said of each, and their arrays."""
-    said: list[Any] = []
-    arrays: dict[str, np.ndarray] = {}
+def terms_out(readout: Readout) -> tuple[list[list[Any]], Arrays]:
+    """Return the terms of a readout as settings, a list for each term, and arrays."""
+    settings: list[list[Any]] = []
+    arrays: Arrays = {}
     for k, term in enumerate(readout.terms):
         curve = term.curve
         if isinstance(curve, Levels):
-            said.append([term.name, list(curve.names)])
+            settings.append([term.name, list(curve.names)])
             arrays[f"{k}.shares"] = np.asarray(curve.shares)
         else:
-            said.append([term.name, curve.centre, curve.spread])
+            settings.append([term.name, curve.centre, curve.spread])
             arrays |= {f"{k}.{part}": np.asarray(getattr(curve, part)) for part in CURVE}
-    return said, arrays
+    return settings, arrays
 
 
-def terms_in(said: list[Any], arrays: dict[str, np.ndarray], readout: Readout) -> tuple[Term, ...]:
-    """The same terms again."""
+def terms_in(settings: list[list[Any]], arrays: Arrays, readout: Readout) -> tuple[Term, ...]:
+    """Return the terms that `terms_out` was given."""
     possible = readout.possible_terms
     terms = []
-    for k, (name, *rest) in enumerate(said):
+    for k, (name, *rest) in enumerate(settings):
         demand(isinstance(name, str) and name in possible, f"it has a term {str(name)[:40]!r}")
         curve = _levels(arrays, k, *rest) if len(rest) == 1 else _curve(arrays, k, *rest)
         if curve is None:
@@ -62,7 +63,7 @@ def terms_in(said: list[Any], arrays: dict[str, np.ndarray], readout: Readout) -
     return tuple(terms)
 
 
-def _levels(arrays: dict[str, np.ndarray], k: int, names: Any) -> Levels | None:
+def _levels(arrays: Arrays, k: int, names: list[str]) -> Levels | None:
     shares = arrays[f"{k}.shares"]
     sound = (
         isinstance(names, list)
@@ -76,7 +77,7 @@ def _levels(arrays: dict[str, np.ndarray], k: int, names: Any) -> Levels | None:
     return Levels(tuple(names), shares) if sound else None
 
 
-def _curve(arrays: dict[str, np.ndarray], k: int, centre: Any, spread: Any) -> Curve | None:
+def _curve(arrays: Arrays, k: int, centre: float, spread: float) -> Curve | None:
     knots, pieces, gram = (arrays[f"{k}.{part}"] for part in CURVE)
     sound = (
         type(centre) is type(spread) is float
@@ -92,8 +93,12 @@ def _curve(arrays: dict[str, np.ndarray], k: int, centre: Any, spread: Any) -> C
     return Curve(centre, spread, knots, pieces, gram) if sound else None
 
 
-def family_out(family: ThetaPosterior | WeightedThetaPosterior) -> dict[str, np.ndarray]:
-    """Cells node after node. All cells of a grid have the same sides, which are kept once."""
+def family_out(family: ThetaPosterior | WeightedThetaPosterior) -> Arrays:
+    """Return the arrays of a posterior along theta.
+
+    The cells of one value of theta follow those of the one before. Cells of a grid have the same
+    sides, which are kept once.
+    """
     if isinstance(family, WeightedThetaPosterior):
         of_weights = {f"weights.{name}": getattr(family, name) for name in WEIGHTS}
         return of_weights | family_out(family.presence)
@@ -108,10 +113,8 @@ def family_out(family: ThetaPosterior | WeightedThetaPosterior) -> dict[str, np.
     }
 
 
-def family_in(
-    model: EdgeModel, arrays: dict[str, np.ndarray]
-) -> ThetaPosterior | WeightedThetaPosterior | None:
-    """The same again."""
+def family_in(model: EdgeModel, arrays: Arrays) -> ThetaPosterior | WeightedThetaPosterior | None:
+    """Return the posterior that `family_out` was given."""
     if not arrays:
         return None
     of_weights = under("weights.", arrays)
@@ -130,7 +133,7 @@ def family_in(
     return WeightedThetaPosterior(presence, WeightPrior.of(model), **of_weights)
 
 
-def _presence_in(model: EdgeModel, arrays: dict[str, np.ndarray]) -> ThetaPosterior:
+def _presence_in(model: EdgeModel, arrays: Arrays) -> ThetaPosterior:
     counts, distinct = arrays.pop("cells"), arrays.pop("cells.distinct")
     parts = {name: arrays.pop(f"cells.{name}") for name in ("centre", "cumulative", "sides")}
     n_nodes, n_params = arrays["means"].shape
@@ -164,16 +167,16 @@ def _presence_in(model: EdgeModel, arrays: dict[str, np.ndarray]) -> ThetaPoster
         and (np.diff(arrays["nodes"]) > 0).all()
     )
     demand(sound, "its posterior's arrays do not fit together")
-    ends, own = np.cumsum(counts)[:-1], np.cumsum(distinct)[:-1]
+    ends, ends_of_sides = np.cumsum(counts)[:-1], np.cumsum(distinct)[:-1]
     for shares in (arrays["cumulative"], *np.split(parts["cumulative"], ends)):
         rises = (np.diff(shares, prepend=0.0) >= 0).all() and abs(shares[-1] - 1) < 1e-6
         demand(rises, "its posterior's distribution functions do not rise to one")
     sides = [
         np.broadcast_to(some, (n, n_params, n_params))
-        for some, n in zip(np.split(parts["sides"], own), counts, strict=True)
+        for some, n in zip(np.split(parts["sides"], ends_of_sides), counts, strict=True)
     ]
     cells = zip(
         np.split(parts["centre"], ends), sides, np.split(parts["cumulative"], ends), strict=True
     )
     marginals = tuple(model.prior[name] for name in names)
-    return ThetaPosterior(names, marginals, **arrays, cells=tuple(Cells(*one) for one in cells))
+    return ThetaPosterior(names, marginals, **arrays, cells=tuple(Cells(*each) for each in cells))

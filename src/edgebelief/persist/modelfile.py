@@ -49,6 +49,7 @@ MAX_HEADER_BYTES = 200_000
 MAX_DIMENSIONS = 32  # numpy 2 has 64, others that read the file fewer
 
 _FORMAT = "edgebelief"
+_GIVE = "give what GraphLearner.save or `edgebelief fit` wrote"
 _METADATA = "__metadata__"
 _DTYPES = {
     "BOOL": "b1",
@@ -190,7 +191,7 @@ def read(path: str | os.PathLike[str]) -> ModelFile:
 def _encoded(
     kind: str, settings: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
 ) -> tuple[bytes, memoryview]:
-    """Header and body of the file."""
+    """Return header and body of the file."""
     if type(kind) is not str or not kind:
         raise ModelFileError(f"kind is {short(kind)}, but must be a text that is not empty")
     if not isinstance(settings, Mapping) or not isinstance(arrays, Mapping):
@@ -225,7 +226,7 @@ def _encoded(
 
 
 def _storable(name: str, array: np.ndarray) -> np.ndarray:
-    """`array` as the file has it: little-endian and contiguous (`save` assumes the latter)."""
+    """Return the array as the file has it: little-endian, and contiguous as `save` assumes."""
     if type(name) is not str or name == _METADATA:
         raise ModelFileError(f"an array has the name {short(name)}; use another text")
     where = f"the array {short(name)}"
@@ -261,8 +262,9 @@ class _Entry(NamedTuple):
 
 
 def _open_regular(path: str, flags: int) -> int:
-    # We look before we open, for opening a device can do things; the one that we opened is looked
-    # at again. O_NONBLOCK: a pipe put there in between does not make us wait for its writer.
+    # The path is checked before it is opened, for opening a device can have effects, and the open
+    # file is checked again. O_NONBLOCK: a pipe put there in between does not make us wait for its
+    # writer.
     _require_regular(os.stat(path).st_mode)
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
@@ -275,7 +277,7 @@ def _require_regular(mode: int) -> None:
 
 
 def _decoded(file: BufferedReader) -> ModelFile:
-    """What the file holds; every byte is read once, so that it cannot change behind a check."""
+    """Return what the file holds. Every byte is read once, so that none can change once checked."""
     status = os.fstat(file.fileno())
     _require_regular(status.st_mode)
     if status.st_size > MAX_FILE_BYTES:
@@ -300,9 +302,8 @@ def _guess(start: bytes) -> str:
         return "it is empty: save the model again, or copy the file again"
     for beginning, what in _FOREIGN.items():
         if re.match(beginning, start):
-            what = f"it is no edgebelief model, but looks like {what}"
-            return f"{what}: give a file that edgebelief saved"
-    return "it is no edgebelief model: give a file that edgebelief saved"
+            return f"it is no edgebelief model, but looks like {what}: {_GIVE}"
+    return f"it is no edgebelief model: {_GIVE}"
 
 
 def _damaged(how: str) -> ModelFileError:
@@ -310,7 +311,7 @@ def _damaged(how: str) -> ModelFileError:
 
 
 def _described(header: bytes, size: int) -> tuple[str, dict[str, Any], list[_Entry]]:
-    """Kind, settings, and where the arrays lie in the `size` bytes that follow the header."""
+    """Return kind, settings, and where the arrays lie in the `size` bytes after the header."""
     try:
         text = header.decode()
     except UnicodeDecodeError:
@@ -318,7 +319,7 @@ def _described(header: bytes, size: int) -> tuple[str, dict[str, Any], list[_Ent
     content = loads(text, 3, unique)
     metadata = content.pop(_METADATA, None) if type(content) is dict else None
     if type(metadata) is not dict or metadata.get("format") != _FORMAT:
-        raise ModelFileError("it was not saved by edgebelief: give a file that edgebelief saved")
+        raise ModelFileError(f"it was not saved by edgebelief: {_GIVE}")
     version = metadata.get("version")
     if type(version) is not str or not re.fullmatch("[1-9][0-9]{0,8}", version):
         raise _damaged("it has no version")
@@ -345,10 +346,10 @@ def _described(header: bytes, size: int) -> tuple[str, dict[str, Any], list[_Ent
     return kind, settings, entries
 
 
-def _entry(name: str, entry: Any) -> _Entry:
-    """Where an array lies, by the header; a claim that contradicts itself is refused."""
+def _entry(name: str, entry: object) -> _Entry:
+    """Return where an array lies, by the header; refuse a claim that contradicts itself."""
     problem = _damaged(f"its header does not describe the array {short(name)}")
-    if type(entry) is not dict or set(entry) != {"dtype", "shape", "data_offsets"}:
+    if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
         raise problem
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if type(dtype) is not str or dtype not in _DTYPES:
@@ -365,7 +366,7 @@ def _entry(name: str, entry: Any) -> _Entry:
     return _Entry(name, np.dtype(_DTYPES[dtype]).newbyteorder("<"), tuple(shape), begin, end)
 
 
-def _are_sizes(value: Any) -> bool:
+def _are_sizes(value: object) -> bool:
     return (
         type(value) is list
         and len(value) <= MAX_DIMENSIONS

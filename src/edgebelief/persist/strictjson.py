@@ -1,8 +1,8 @@
-"""JSON less what it forbids or Python takes too far, for texts that may be hostile.
+"""Strict JSON, for texts that may be hostile.
 
-Unique keys, integers of 64 bits, floats to the last bit, bounded depth. JSON has no NaN and no
-infinity: `plain` makes such a float an object with its 64 bits in hexadecimal, and `restored` turns
-it back.
+Keys are unique, integers have 64 bits, floats are kept to the last bit, the depth is bounded. JSON
+has no NaN and no infinity: `plain` makes such a float an object with its 64 bits in hexadecimal,
+and `restored` turns it back.
 """
 
 import json
@@ -28,7 +28,7 @@ class Damaged(InputError):
 
 
 def plain(value: Any, where: str, depth: int) -> Any:
-    """`value` in JSON's own types. Exact types only: subclasses would come back as their base."""
+    """Return the value in JSON's own types; refuse subclasses, which would come back as a base."""
     if value is None or type(value) in (bool, str):
         return value
     if type(value) is int:
@@ -54,15 +54,15 @@ def plain(value: Any, where: str, depth: int) -> Any:
     )
 
 
-def dumps(value: Any) -> str:
-    """`json.dumps`, strict and short."""
+def dumps(value: object) -> str:
+    """Return strict JSON without spaces."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def loads(text: str, depth: int, make_object: Callable[[list[tuple[str, Any]]], Any]) -> Any:
-    """`json.loads`, less what JSON forbids or Python takes too far."""
+    """Read strict JSON; refuse what `json.loads` takes beyond the standard or beyond our limits."""
     unescaped = text.replace("\\\\", "")
-    # We write characters, not escapes, so an escaped surrogate is never ours, lone or paired.
+    # `dumps` writes characters, not escapes: it never writes an escaped surrogate, lone or paired.
     if re.search(r"\\u[dD][89a-fA-F]", unescaped):
         raise Damaged("a text in its header has a surrogate")
     level = 0
@@ -83,7 +83,7 @@ def loads(text: str, depth: int, make_object: Callable[[list[tuple[str, Any]]], 
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A dictionary, or an error if a key is there twice."""
+    """Return a dictionary; refuse a key that is there twice."""
     result = dict(pairs)
     if len(result) != len(pairs):
         raise Damaged("its header has the same key twice")
@@ -91,7 +91,7 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def restored(pairs: list[tuple[str, Any]]) -> dict[str, Any] | float:
-    """A dictionary of the settings, or the float that JSON could not hold."""
+    """Return a dictionary of the settings, or the float that JSON could not hold."""
     result = unique(pairs)
     if FLOAT not in result:
         return result
@@ -119,6 +119,6 @@ def _constant(text: str) -> float:
     raise Damaged(f"its header has {text}, which is not JSON")
 
 
-def short(value: Any) -> str:
-    """`repr` in few characters and on one line, for messages: `value` may be hostile."""
+def short(value: object) -> str:
+    """Return `repr` in few characters and on one line, for messages: the value may be hostile."""
     return reprlib.repr(value)

@@ -1,4 +1,4 @@
-"""Displays: objects that hold what is to be drawn; `.plot()` draws it, and shows nothing."""
+"""Displays: objects that hold the data of a figure; `.plot()` draws it, without showing it."""
 
 from .check import CheckDisplay
 from .edges import EdgesDisplay

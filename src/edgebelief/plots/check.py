@@ -1,28 +1,29 @@
-"""Predictive checks: what models draw, against what the labels are."""
+"""Predictive checks: a statistic of replicated data sets against that of the labels."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from ..belief.checks import PredictiveCheck
 from ..errors import InputError
-from .style import INK, SERIES, axes_for, tidy
+from .style import INK, SERIES, AxesLike, axes_for, tidy
 
 
 @dataclass(frozen=True, init=False)
 class CheckDisplay:
-    """Histograms of a statistic of replicated data sets, one below the other; the labels' value.
+    """Histograms of a statistic of replicated data sets, and its value for the labels.
 
     Parameters
     ----------
     checks : mapping from titles to PredictiveCheck, or a sequence of them
-        Of the same statistic: "original prior", "altered prior", "posterior". Without titles they
-        are called by what they were drawn from.
+        Checks of the same statistic, titled for example "original prior", "altered prior" and
+        "posterior". By default the title is what they were drawn from, "prior" or "posterior".
     bins : int
+        The number of bins of each histogram.
 
     Examples
     --------
@@ -63,16 +64,16 @@ class CheckDisplay:
         return next(iter(self.checks.values())).statistic
 
     @property
-    def edges(self) -> np.ndarray:
-        """The ends of the bins, the same for all."""
+    def edges(self) -> Float[np.ndarray, " ends"]:
+        """The bin edges, the same for all histograms."""
         if self.statistic == "density":
             return np.linspace(0, 1, self.bins + 1)
         everything = [check.values for check in self.checks.values()]
         observed = [c.observed for c in self.checks.values() if c.observed is not None]
         return np.histogram_bin_edges(np.concatenate([*everything, observed]), self.bins)
 
-    def plot(self, axes: Any = None) -> Any:
-        """Draw on an axis per check (new ones by default); returns them."""
+    def plot(self, axes: AxesLike = None) -> np.ndarray:
+        """Draw each check on one of `axes` (new ones by default), and return the axes."""
         n = len(self.checks)
         axes = axes_for(axes, n, 1, (7, 1 + 1.6 * n), sharex=True)
         for k, (axis, (title, check)) in enumerate(zip(axes, self.checks.items(), strict=True)):

@@ -1,34 +1,37 @@
-"""One graph as matrices: what was measured, what is believed, how firmly, what is known."""
+"""One graph as matrices: distances, edge probabilities, their uncertainty, and labels."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
 from ..belief.predict import EdgeBelief
 from ..data.dataset import GraphRecord
-from .style import INK, PALE, axes_for
+from .style import INK, PALE, AxesLike, axes_for
 
-# Up to so many nodes their names can be read beside a matrix.
+if TYPE_CHECKING:
+    from matplotlib.colors import ListedColormap
+
+# With at most this many nodes, their names are legible beside a matrix.
 NAMED = 24
 
 
 @dataclass(frozen=True)
 class EdgesDisplay:
-    """Distances, mean belief, its spread, and the labels of one graph, as matrices.
+    """Distances, mean belief, its standard deviation, and the labels of one graph, as matrices.
 
-    The epistemic part of the spread is shown by default: the total is sqrt(p(1-p)), which the mean
-    already tells.
+    The epistemic standard deviation is shown by default; the total is sqrt(p(1-p)), which can be
+    read off the mean.
 
     Parameters
     ----------
     record : GraphRecord
         A graph of a data set, ``data[0]``.
     belief : EdgeBelief
-        Of the same graph, ``predict(posterior, data)[0]``.
+        The belief about the same graph, ``predict(posterior, data)[0]``.
     spread : {"epistemic", "total", "aleatoric"}
 
     Examples
@@ -48,7 +51,7 @@ class EdgesDisplay:
 
     @property
     def panels(self) -> dict[str, Float[np.ndarray, "nodes nodes"]]:
-        """By title: symmetric matrices, NaN on the diagonal and where nothing is known."""
+        """The symmetric matrices by title; NaN on the diagonal and where the label is unknown."""
         support = self.record.support
         shown = {
             "distance": self.record.e,
@@ -59,8 +62,8 @@ class EdgesDisplay:
         diagonal = np.where(np.eye(support.n_nodes, dtype=bool), np.nan, 0.0)
         return {title: support.to_matrix(values) + diagonal for title, values in shown.items()}
 
-    def plot(self, axes: Any = None) -> Any:
-        """Draw on four axes (new ones by default); returns them."""
+    def plot(self, axes: AxesLike = None) -> np.ndarray:
+        """Draw on four axes (new ones by default), and return them."""
         n_nodes = len(self.record.names)
         named = n_nodes <= NAMED and self.record.names != tuple(map(str, range(n_nodes)))
         axes = axes_for(axes, 2, 2, (10.5, 9))
@@ -88,7 +91,7 @@ class EdgesDisplay:
         return axes
 
 
-def _colours(*colours: str) -> Any:
+def _colours(*colours: str) -> ListedColormap:
     from matplotlib.colors import ListedColormap
 
     return ListedColormap(colours)

@@ -1,10 +1,9 @@
-"""One graph, drawn: each edge as firm as the belief in it."""
+"""A drawing of one graph, with each edge as wide and opaque as it is probable."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -12,24 +11,24 @@ from jaxtyping import Float
 
 from ..belief.predict import EdgeBelief
 from ..data.dataset import GraphRecord
-from .style import BLUE, INK, ORANGE, PALE, axes_for
+from .style import BLUE, INK, ORANGE, PALE, Axes, axes_for
 
-# Up to so many nodes their names can be read beside them.
+# With at most this many nodes, their names are legible.
 NAMED = 40
 
 
 @dataclass(frozen=True)
 class GraphDisplay:
-    """Edges as wide and as firm as the belief in them, coloured by whether the labels agree.
+    """A graph whose edges are as wide and opaque as they are probable, coloured by label.
 
     Parameters
     ----------
     record : GraphRecord
         A graph of a data set, ``data[0]``.
     belief : EdgeBelief
-        Of the same graph, ``predict(posterior, data)[0]``.
+        The belief about the same graph, ``predict(posterior, data)[0]``.
     least : float
-        Edges believed in less are not drawn, unless a label says that they are there.
+        The smallest probability of an edge that is drawn; labelled edges are always drawn.
 
     Examples
     --------
@@ -50,7 +49,7 @@ class GraphDisplay:
 
     @cached_property
     def graph(self) -> nx.Graph:
-        """The drawn edges as a NetworkX graph: their belief, and their kind (see the legend)."""
+        """The drawn edges as a NetworkX graph, with attributes `belief` and `kind` (the legend)."""
         graph = nx.Graph()
         graph.add_nodes_from(self.record.names)
         rows, cols = self.record.support.endpoints
@@ -70,13 +69,13 @@ class GraphDisplay:
 
     @cached_property
     def positions(self) -> dict[str, Float[np.ndarray, " 2"]]:
-        """Where the nodes are drawn: near each other where an edge is firmly believed in."""
-        if len(self.record.names) > 100:  # where the better layout is slow
+        """The positions of the nodes: close to each other where an edge is probable."""
+        if len(self.record.names) > 100:  # the better layout is slow for so many
             return nx.spring_layout(self.graph, weight="belief", seed=0, iterations=100)
         return nx.kamada_kawai_layout(self._lengths(), weight="length")
 
     def _lengths(self) -> nx.Graph:
-        """All pairs, 1/belief long and at most 5: so no part of the graph is lost to sight."""
+        """Return all pairs with lengths 1/belief, at most 5 so that no component is far away."""
         names, (rows, cols) = self.record.names, self.record.support.endpoints
         lengths = 1 / np.maximum(np.asarray(self.belief.mean, float), 1 / 5)
         graph = nx.Graph()
@@ -86,8 +85,8 @@ class GraphDisplay:
         )
         return graph
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw on `ax` (a new one by default); returns it."""
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw on `ax` (a new axis by default), and return it."""
         (axis,) = axes_for(ax, 1, 1, (7, 6.4))
         graph, positions = self.graph, self.positions
         widest = 3 * min(1.0, np.sqrt(200 / max(graph.number_of_edges(), 1)))

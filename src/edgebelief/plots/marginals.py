@@ -1,20 +1,20 @@
-"""What the labels said of each parameter: posterior against prior."""
+"""The posterior density of each parameter against its prior density."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from ..infer.posterior import Posterior
-from .style import BLUE, ORANGE, axes_for, tidy
+from .style import BLUE, ORANGE, AxesLike, axes_for, tidy
 
 
 class MarginalDensity(NamedTuple):
-    """Of one parameter, over the range of its posterior."""
+    """The densities of one parameter, over the range of its posterior."""
 
     x: Float[np.ndarray, " points"]
     posterior: Float[np.ndarray, " points"]
@@ -25,14 +25,14 @@ class MarginalDensity(NamedTuple):
 
 @dataclass(frozen=True)
 class MarginalsDisplay:
-    """The posterior density of each parameter, with the prior's over the same range.
+    """The posterior density of each scalar parameter, with its prior density on the same range.
 
-    Of parameters that are one number; for the curves of an additive readout see `TermsDisplay`.
+    For the curves of an additive readout see `TermsDisplay`.
 
     Parameters
     ----------
     densities : mapping from parameter names to MarginalDensity
-        See `of`.
+        The densities to draw; `of` computes them from a posterior.
 
     Examples
     --------
@@ -49,29 +49,33 @@ class MarginalsDisplay:
 
     @classmethod
     def of(cls, posterior: Posterior) -> MarginalsDisplay:
-        """From a posterior, of any engine that gives more than a point; less what is fixed."""
+        """Compute the densities of all parameters of a posterior that are not fixed.
+
+        The engine must give a distribution: `MAP`, for example, gives a point.
+        """
         summary = posterior.summary()
         densities = {}
         for name in summary.index:
-            if posterior.model.prior[posterior.model.scalar_names[name][0]].fixed:
+            site, _ = posterior.model.scalar_names[name]
+            marginal = posterior.model.prior[site]
+            if marginal.fixed:
                 continue
             x, density = posterior.density(name)
-            of, _ = posterior.model.scalar_names[name]
-            prior = np.exp(posterior.model.prior[of].distribution.log_prob(x))
+            prior = np.exp(marginal.distribution.log_prob(x))
             mean, sd = (float(summary[column][name]) for column in ("mean", "sd"))
             densities[name] = MarginalDensity(x, density, np.asarray(prior, float), mean, sd)
         return cls(densities)
 
-    def plot(self, axes: Any = None) -> Any:
-        """Draw on an axis per parameter (new ones by default); returns them."""
+    def plot(self, axes: AxesLike = None) -> np.ndarray:
+        """Draw each parameter on one of `axes` (new ones by default), and return the axes."""
         n = len(self.densities)
         axes = axes_for(axes, 1, n, (1 + 3.6 * n, 3.4))
-        for axis, (name, found) in zip(axes, self.densities.items(), strict=True):
-            axis.fill_between(found.x, found.posterior, color=BLUE, alpha=0.25, lw=0)
-            axis.plot(found.x, found.posterior, color=BLUE, lw=2.2, label="posterior")
-            axis.plot(found.x, found.prior, color=ORANGE, lw=2.2, ls="--", label="prior")
+        for axis, (name, density) in zip(axes, self.densities.items(), strict=True):
+            axis.fill_between(density.x, density.posterior, color=BLUE, alpha=0.25, lw=0)
+            axis.plot(density.x, density.posterior, color=BLUE, lw=2.2, label="posterior")
+            axis.plot(density.x, density.prior, color=ORANGE, lw=2.2, ls="--", label="prior")
             axis.set_ylim(bottom=0)
-            axis.set_title(f"{name}: {found.mean:.3g} ± {found.sd:.2g}")
+            axis.set_title(f"{name}: {density.mean:.3g} ± {density.sd:.2g}")
             axis.set_xlabel(name)
             tidy(axis)
         axes[0].set_ylabel("density")

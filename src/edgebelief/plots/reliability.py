@@ -1,33 +1,35 @@
-"""Whether belief means what it says: confidence against accuracy."""
+"""The reliability diagram: accuracy against confidence."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
+from numpy.typing import ArrayLike
 from scipy.stats import binom
 
+from ..belief.metrics import CalibrationCurve
 from ..errors import InputError
-from .style import BLUE, INK, PALE, RED, axes_for, tidy
+from .style import BLUE, INK, PALE, RED, AxesLike, axes_for, tidy
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class ReliabilityDisplay:
     """Accuracy against confidence, bin by bin, with the number of edges in each.
 
-    The bar behind a point is where accuracy falls with probability `level` if belief means what it
-    says (binomial); a point outside is red. The bars take edges as independent, and those of one
-    graph are not quite: with few graphs a few points may stray.
+    The bar behind a point is the interval that contains the accuracy with probability `level` if
+    belief is calibrated (binomial); a point outside is red. The bars assume that edges are
+    independent. Those of one graph are not quite, so with few graphs some points may be outside.
 
     Parameters
     ----------
     confidence, accuracy, count : array_like, one entry per bin
-        Mean confidence, share of edges called right, number of edges; NaN in empty bins.
+        Mean confidence, share of correctly classified pairs, number of pairs; NaN in empty bins.
     edges : array_like, one more entry
-        The ends of the bins.
+        The bin edges.
     level : float
+        The probability of the interval that a bar shows.
 
     Examples
     --------
@@ -42,24 +44,33 @@ class ReliabilityDisplay:
     confidence: Float[np.ndarray, " bins"]
     accuracy: Float[np.ndarray, " bins"]
     count: Float[np.ndarray, " bins"]
-    edges: Float[np.ndarray, " ends"]
-    level: float = 0.95
+    edges: Float[np.ndarray, " bins+1"]
+    level: float
 
-    def __post_init__(self) -> None:
-        for name in ("confidence", "accuracy", "count", "edges"):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), float))
+    def __init__(
+        self,
+        confidence: ArrayLike,
+        accuracy: ArrayLike,
+        count: ArrayLike,
+        edges: ArrayLike,
+        level: float = 0.95,
+    ):
+        arrays = {"confidence": confidence, "accuracy": accuracy, "count": count, "edges": edges}
+        for name, values in arrays.items():
+            object.__setattr__(self, name, np.asarray(values, float))
+        object.__setattr__(self, "level", level)
         sizes = [self.confidence.size, self.accuracy.size, self.count.size, self.edges.size - 1]
         if len(set(sizes)) != 1:
             raise InputError(f"confidence, accuracy, count and bins must be as many; got {sizes}.")
 
     @classmethod
-    def of(cls, curve: Any, level: float = 0.95) -> ReliabilityDisplay:
-        """Of what `edgebelief.belief.calibration_curve` returns."""
+    def of(cls, curve: CalibrationCurve, level: float = 0.95) -> ReliabilityDisplay:
+        """Build the display from the result of `edgebelief.belief.calibration_curve`."""
         return cls(curve.confidence, curve.accuracy, curve.count, curve.edges, level)
 
     @property
     def band(self) -> tuple[Float[np.ndarray, " bins"], Float[np.ndarray, " bins"]]:
-        """Between which accuracies perfect calibration falls; NaN in empty bins."""
+        """The lower and upper ends of the bars; NaN in empty bins."""
         live = self.count > 0
         count, confidence = np.where(live, self.count, 1), np.where(live, self.confidence, 0.5)
         ends = binom.interval(self.level, count, np.clip(confidence, 0, 1))
@@ -67,20 +78,20 @@ class ReliabilityDisplay:
         return low, high
 
     @property
-    def outside(self) -> np.ndarray:
-        """Which bins' accuracy is not within the band."""
+    def outside(self) -> Bool[np.ndarray, " bins"]:
+        """Whether the accuracy of each bin is outside its bar."""
         low, high = self.band
         rounding = 1e-9
         return (self.accuracy < low - rounding) | (self.accuracy > high + rounding)
 
-    def plot(self, axes: Any = None) -> Any:
-        """Draw on two axes, the diagram and the counts (new ones by default); returns them."""
+    def plot(self, axes: AxesLike = None) -> np.ndarray:
+        """Draw the diagram and the counts on two axes (new ones by default), and return them."""
         axes = axes_for(axes, 2, 1, (5.4, 6), sharex=True, height_ratios=[3, 1])
         diagram, counts = axes
-        diagram.use_sticky_edges = False  # else the lowest bar stands on the axis
+        diagram.use_sticky_edges = False  # else the axis would begin at the lowest bar
         live, width = self.count > 0, np.diff(self.edges)
         middle, (low, high) = self.edges[:-1] + width / 2, self.band
-        # Bars of at least a line's thickness: with many edges they are thinner than that.
+        # Bars have an outline, because with many edges they would be thinner than a line.
         diagram.bar(
             middle[live], (high - low)[live], 0.86 * width[live], low[live],
             color=PALE, edgecolor=PALE, lw=1.5,
@@ -97,7 +108,7 @@ class ReliabilityDisplay:
                     self.confidence[mask], self.accuracy[mask], marker, color=color,
                     markersize=7, markeredgecolor="white", label=label, zorder=3,
                 )  # fmt: skip
-        diagram.set_ylabel("share called right")
+        diagram.set_ylabel("accuracy")
         diagram.legend(loc="upper left", framealpha=0.9)
         counts.bar(middle[live], self.count[live], 0.86 * width[live], color=BLUE)
         counts.set_yscale("log")

@@ -1,12 +1,20 @@
-"""The look that displays share: colours that colour-blind eyes tell apart, and where to draw."""
+"""What the displays share: colours that colour-blind readers can tell apart, axes to draw on."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    AxesLike = Axes | Iterable[Axes] | None
+else:  # Matplotlib is imported when something is drawn, not before
+    Axes = AxesLike = Any
 
 INK, PALE, RULE = "#22303c", "#b9c2c9", "#e3e7ea"
 # Okabe and Ito (2008), in the order in which displays use them.
@@ -14,11 +22,10 @@ BLUE, ORANGE, GREEN, RED, SKY = "#0072b2", "#e69f00", "#009e73", "#d55e00", "#56
 SERIES = (BLUE, ORANGE, GREEN, RED, SKY)
 
 
-def axes_for(given: Any, rows: int, columns: int, size: tuple[float, float], **layout: Any) -> Any:
-    """`rows` x `columns` axes, flat: those given, after a look at their number, or new ones.
-
-    Matplotlib is imported here, when something is drawn, and not before.
-    """
+def axes_for(
+    given: AxesLike, rows: int, columns: int, size: tuple[float, float], **layout: Any
+) -> np.ndarray:
+    """Return `rows` x `columns` axes as a flat array: the given ones, if as many, or new ones."""
     import matplotlib.pyplot as plt
 
     if given is None:
@@ -33,8 +40,8 @@ def axes_for(given: Any, rows: int, columns: int, size: tuple[float, float], **l
     return axes
 
 
-def legend_above(axis: Any, columns: int = 2) -> None:
-    """A legend over the axis, where it covers nothing; none if nothing has a label."""
+def legend_above(axis: Axes, columns: int = 2) -> None:
+    """Put a legend above the axis, where it covers nothing; none if nothing has a label."""
     if axis.get_legend_handles_labels()[0]:
         axis.legend(
             loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, frameon=False,
@@ -42,8 +49,8 @@ def legend_above(axis: Any, columns: int = 2) -> None:
         )  # fmt: skip
 
 
-def tidy(axis: Any) -> None:
-    """Without the frame's upper and right side, on a faint grid."""
+def tidy(axis: Axes) -> None:
+    """Remove the upper and right side of the frame, and draw a faint grid."""
     axis.spines[["top", "right"]].set_visible(False)
     axis.grid(color=RULE, linewidth=0.8)
     axis.set_axisbelow(True)

@@ -1,28 +1,28 @@
-"""What theta means: density, components and edge weights along it."""
+"""The effect of theta: density, connected components and edge weights against theta."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from jaxtyping import Real
 
 from ..belief.elicit import Elicited, ThetaSweep
-from .style import BLUE, GREEN, INK, ORANGE, axes_for, legend_above, tidy
+from .style import BLUE, GREEN, INK, ORANGE, Axes, AxesLike, axes_for, legend_above, tidy
 
 
 @dataclass(frozen=True)
 class SweepDisplay:
     """Density, components and edge weights of the learned graphs against theta.
 
-    A thin line is a graph, the thick one their mean; of the weights it is their median with the
-    middle 50 % and 90 %. For an elicited prior the beliefs are shaded, and the part of theta that
-    holds the stated mass.
+    Each thin line is a graph, the thick line their mean. Of the edge weights the median and the
+    central 50 % and 90 % are shown. For an elicited prior, the stated beliefs and the interval of
+    theta with the stated probability are shaded.
 
     Parameters
     ----------
     source : ThetaSweep or Elicited
-        From `theta_sweep`, or from `elicit_prior`.
+        The result of `theta_sweep` or of `elicit_prior`.
 
     Examples
     --------
@@ -41,15 +41,15 @@ class SweepDisplay:
 
     @property
     def band(self) -> tuple[float, float] | None:
-        """Where the elicited theta has its stated mass, alike on both sides; None without one."""
+        """The central interval of the elicited theta with the stated probability, or None."""
         if not isinstance(self.source, Elicited):
             return None
         rest = (1 - self.source.beliefs.mass) / 2
         low, high = self.source["theta"].quantile([rest, 1 - rest])
         return float(low), float(high)
 
-    def plot(self, axes: Any = None) -> Any:
-        """Draw on three axes (new ones by default); returns them."""
+    def plot(self, axes: AxesLike = None) -> np.ndarray:
+        """Draw on three axes (new ones by default), and return them."""
         axes = axes_for(axes, 1, 3, (13, 4.3), sharex=True)
         density, components, weights = axes
         self._lines(density, self.sweep.density, "share of pairs joined")
@@ -68,13 +68,13 @@ class SweepDisplay:
             legend_above(axis)
         return axes
 
-    def _lines(self, axis: Any, values: np.ndarray, name: str) -> None:
+    def _lines(self, axis: Axes, values: Real[np.ndarray, "graphs thetas"], name: str) -> None:
         if len(values) > 1:
             axis.plot(self.sweep.thetas, values.T, color=BLUE, lw=0.7, alpha=0.35)
         axis.plot(self.sweep.thetas, values.mean(0), color=BLUE, lw=2.2)
         axis.set_ylabel(name)
 
-    def _weights(self, axis: Any) -> None:
+    def _weights(self, axis: Axes) -> None:
         thetas, (least, low, middle, high, most) = (
             self.sweep.thetas,
             np.moveaxis(self.sweep.weights.mean(0), -1, 0),
@@ -84,8 +84,9 @@ class SweepDisplay:
         axis.plot(thetas, middle, color=BLUE, lw=2.2, label="median")
         axis.set_ylabel("edge weight")
 
-    def _beliefs(self, prior: Elicited, density: Any, components: Any, weights: Any) -> None:
+    def _beliefs(self, prior: Elicited, density: Axes, components: Axes, weights: Axes) -> None:
         beliefs = prior.beliefs
+        assert self.band is not None
         density.axhspan(
             *beliefs.density, color=GREEN, alpha=0.16, lw=0, zorder=0, label="believed density"
         )
@@ -95,12 +96,5 @@ class SweepDisplay:
             )
         label = f"{100 * beliefs.mass:g} % of the prior"
         for axis in (density, components, weights):
-            axis.axvspan(
-                *self.band,
-                color=ORANGE,
-                alpha=0.2,
-                lw=0,
-                zorder=0,
-                label=label,  # type: ignore[misc]
-            )
+            axis.axvspan(*self.band, color=ORANGE, alpha=0.2, lw=0, zorder=0, label=label)
             axis.axvline(prior["theta"].median, color=INK, lw=1, ls=":", zorder=1)

@@ -1,11 +1,10 @@
-"""What raises and lowers belief: the curves of an additive readout."""
+"""The curves of an additive readout: what each term adds to the log odds of a pair."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import fill
-from typing import Any
 
 import numpy as np
 
@@ -13,9 +12,9 @@ from ..belief.explain import LEVEL, TermCurve, term_curves
 from ..data.randomness import Key
 from ..errors import InputError
 from ..infer.posterior import Posterior
-from .style import BLUE, INK, axes_for, tidy
+from .style import BLUE, INK, Axes, AxesLike, axes_for, tidy
 
-# What the built-in features are, for the axis of a picture: see `edgebelief.readouts.features`.
+# Axis labels of the built-in features, see `edgebelief.readouts.features`.
 WORDS = {
     "z": "how far above its threshold (z)",
     "lam sum": "duals of both nodes, added",
@@ -30,26 +29,25 @@ WORDS = {
     "rank sum": "log rank among neighbours, both ways, added",
     "rank gap": "log rank among neighbours, both ways, difference",
 }
-# Axes in a row at most; letters of a name that fit over an axis, and below a tick; levels that are
-# named on an axis.
+# The largest number of axes in a row; of characters in a title and in a tick label; of tick labels.
 COLUMNS, LONGEST, SHORT, NAMED = 4, 26, 12, 12
 
-# Of terms that are not needed: paler than the others, and yet to be read.
+# Colour of the terms that are not needed: paler than the others, but legible.
 PALER = "#8d99a3"
 
 
 @dataclass(frozen=True)
 class TermsDisplay:
-    """What each term adds to the log odds of a pair: its mean, and the band that holds 90 %.
+    """What each term adds to the log odds of a pair: its mean and its 90 % credible band.
 
-    Side by side on one vertical axis, so that sizes can be compared. A category has a point with a
-    bar for each level. Terms that the labels do not need, whose band includes zero everywhere, are
-    pale.
+    All share one vertical axis, so that their sizes can be compared. A categorical term has a
+    point with a bar for each level. Terms that the labels do not need are pale: their band
+    includes zero everywhere.
 
     Parameters
     ----------
     curves : sequence of TermCurve
-        See `of`.
+        The curves to draw; `of` computes them from a posterior.
 
     Examples
     --------
@@ -69,16 +67,16 @@ class TermsDisplay:
 
     @classmethod
     def of(cls, posterior: Posterior, key: Key | int = 0) -> TermsDisplay:
-        """From a posterior whose readout is `Additive`."""
+        """Compute the curves of a posterior with an `Additive` readout."""
         return cls(term_curves(posterior, key))
 
-    def plot(self, axes: Any = None, most: int = 12) -> Any:
-        """Draw the largest `most` on an axis each (new ones by default); returns them."""
+    def plot(self, axes: AxesLike = None, most: int = 12) -> np.ndarray:
+        """Draw the `most` largest terms on one axis each (new ones by default); return the axes."""
         curves = list(self.curves)[:most]
         if not curves:
             raise InputError("there is no curve to draw.")
         rows = -(-len(curves) // COLUMNS)
-        columns = -(-len(curves) // rows)  # as even as can be
+        columns = -(-len(curves) // rows)  # so that all rows have about the same length
         axes = _axes(axes, len(curves), rows, columns)
         for k, (axis, curve) in enumerate(zip(axes, curves, strict=True)):
             color = BLUE if curve.matters else PALER
@@ -90,7 +88,7 @@ class TermsDisplay:
                 axis.plot(curve.x, curve.mean, color=color, lw=2.2)
             needed = "" if curve.matters else ", not needed"
             title = f"{shortened(curve.name, LONGEST)}: {curve.size:.2g}{needed}"
-            # Names are the caller's: a dollar in one is a dollar.
+            # Users choose the names, so a dollar sign must not start a formula.
             axis.set_title(title, loc="left", fontsize=11, parse_math=False)
             axis.set_xlabel(fill(in_words(curve), LONGEST + 6), fontsize=9, parse_math=False)
             if k % columns == 0:
@@ -103,17 +101,17 @@ class TermsDisplay:
 
 
 def in_words(curve: TermCurve) -> str:
-    """What a term is a curve of: a built-in feature, or a covariate by its own name."""
+    """Return the label of the feature of a term; a covariate is labelled by its name."""
     return shortened(WORDS.get(curve.name, curve.name), 2 * LONGEST)
 
 
 def shortened(name: str, longest: int) -> str:
-    """With an ellipsis in the place of what does not fit."""
+    """Cut a name to at most `longest` characters, ending in an ellipsis."""
     return name if len(name) <= longest else name[: longest - 1] + "…"
 
 
-def _axes(given: Any, n: int, rows: int, columns: int) -> Any:
-    """In rows, without those left over."""
+def _axes(given: AxesLike, n: int, rows: int, columns: int) -> np.ndarray:
+    """Return `n` axes: the given ones, or new ones in rows, without those left over."""
     if given is not None:
         return axes_for(given, 1, n, (0, 0))
     axes = axes_for(None, rows, columns, (1 + 2.9 * columns, 0.4 + 2.9 * rows), sharey=True)
@@ -122,14 +120,14 @@ def _axes(given: Any, n: int, rows: int, columns: int) -> Any:
     return axes[:n]
 
 
-def _draw_levels(axis: Any, curve: TermCurve, color: str) -> None:
+def _draw_levels(axis: Axes, curve: TermCurve, color: str) -> None:
     ends = np.stack([curve.mean - curve.low, curve.high - curve.mean])
     axis.errorbar(curve.x, curve.mean, np.maximum(ends, 0), fmt="o", color=color, ms=5, lw=2.2)
     shown = np.arange(0, len(curve.levels), -(-len(curve.levels) // NAMED))
     names = [shortened(curve.levels[k], SHORT) for k in shown]
-    upright = max(map(len, names)) * len(names) > LONGEST
+    slanted = max(map(len, names)) * len(names) > LONGEST
     axis.set_xticks(
         curve.x[shown], names, parse_math=False, fontsize=9,
-        rotation=40 if upright else 0, ha="right" if upright else "center",
+        rotation=40 if slanted else 0, ha="right" if slanted else "center",
     )  # fmt: skip
     axis.set_xlim(-0.5, len(curve.levels) - 0.5)

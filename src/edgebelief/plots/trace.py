@@ -1,43 +1,48 @@
-"""Draws of the parameters, one after the other and in pairs.
+"""Posterior draws of the parameters as traces and as pairs, from an ArviZ DataTree.
 
-From an ArviZ DataTree, drawn here: arviz-plots 0.8 works neither with xarray 2026 (its trace plots
-fail) nor with Matplotlib 3.11 (its import fails; github.com/arviz-devs/arviz-plots/issues/500).
-Newer versions of it take the same tree.
+They are drawn here because arviz-plots 0.8 works neither with xarray 2026 (its trace plots fail)
+nor with Matplotlib 3.11 (its import fails; github.com/arviz-devs/arviz-plots/issues/500). Newer
+versions of arviz-plots take the same tree.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from ..data.dataset import GraphDataset
 from ..infer.posterior import Posterior
-from .style import BLUE, RED, SERIES, axes_for, tidy
+from .style import BLUE, RED, SERIES, AxesLike, axes_for, tidy
+
+if TYPE_CHECKING:
+    from xarray import DataTree
+else:  # xarray is slow to import
+    DataTree = Any
 
 
 @dataclass(frozen=True)
 class _Draws:
-    """What both displays hold: a tree, and from it draws by chain."""
+    """The base of both displays: draws by parameter and chain, from a tree."""
 
-    tree: Any
+    tree: DataTree
 
     @property
     def draws(self) -> dict[str, Float[np.ndarray, "chains draws"]]:
-        """By parameter; a parameter with several entries has a name for each."""
-        found = {}
+        """The draws by parameter; each entry of a vector has a name such as "theta[0]"."""
+        draws = {}
         for name, variable in self.tree["posterior"].data_vars.items():
             values = variable.transpose("chain", "draw", ...).values
-            for place in np.ndindex(values.shape[2:]):
-                entry = f"{name}[{','.join(map(str, place))}]" if place else str(name)
-                found[entry] = values[(slice(None), slice(None), *place)]
-        return found
+            for index in np.ndindex(values.shape[2:]):
+                entry = f"{name}[{','.join(map(str, index))}]" if index else str(name)
+                draws[entry] = values[(slice(None), slice(None), *index)]
+        return draws
 
     @property
     def diverging(self) -> Bool[np.ndarray, "chains draws"]:
-        """Which draws ended in a divergence; none where that was not recorded."""
+        """Which draws are from divergent transitions; none if that was not recorded."""
         shape = next(iter(self.draws.values())).shape
         if "sample_stats" in self.tree.children and "diverging" in self.tree["sample_stats"]:
             stats = self.tree["sample_stats"]["diverging"]
@@ -47,15 +52,15 @@ class _Draws:
 
 @dataclass(frozen=True)
 class TraceDisplay(_Draws):
-    """Each parameter's draws: their distribution, and the order in which they were made.
+    """The draws of each parameter: their distribution, and their sequence.
 
-    A colour is a chain; divergences are marked below. What to look for: chains that agree, and no
-    drift. Draws of `Exact` are independent, so there is nothing to find in theirs.
+    Each chain has a colour; divergences are marked at the bottom. The chains should agree, and
+    none should drift. Draws of `Exact` are independent, so their sequence shows nothing.
 
     Parameters
     ----------
     tree : DataTree
-        What ``posterior.to_arviz(data)`` returns, or any with a group `posterior`.
+        The result of ``posterior.to_arviz(data)``, or any tree with a group `posterior`.
 
     Examples
     --------
@@ -68,11 +73,11 @@ class TraceDisplay(_Draws):
 
     @classmethod
     def of(cls, posterior: Posterior, data: GraphDataset) -> TraceDisplay:
-        """From a posterior and the data it was fitted to."""
+        """Build the display from a posterior and the data it was fitted to."""
         return cls(posterior.to_arviz(data))
 
-    def plot(self, axes: Any = None) -> Any:
-        """Draw on two axes per parameter, row by row (new ones by default); returns them."""
+    def plot(self, axes: AxesLike = None) -> np.ndarray:
+        """Draw on two axes per parameter, row by row (new ones by default), and return them."""
         n = len(self.draws)
         axes = axes_for(axes, n, 2, (11, 0.6 + 1.9 * n), width_ratios=[1, 2])
         for (name, values), left, right in zip(
@@ -97,12 +102,12 @@ class TraceDisplay(_Draws):
 
 @dataclass(frozen=True)
 class PairDisplay(_Draws):
-    """Draws of each pair of parameters: how they trade off against each other.
+    """Scatter plots of the draws of each pair of parameters, which show their dependence.
 
     Parameters
     ----------
     tree : DataTree
-        What ``posterior.to_arviz(data)`` returns, or any with a group `posterior`.
+        The result of ``posterior.to_arviz(data)``, or any tree with a group `posterior`.
 
     Examples
     --------
@@ -115,16 +120,16 @@ class PairDisplay(_Draws):
 
     @classmethod
     def of(cls, posterior: Posterior, data: GraphDataset) -> PairDisplay:
-        """From a posterior and the data it was fitted to."""
+        """Build the display from a posterior and the data it was fitted to."""
         return cls(posterior.to_arviz(data))
 
-    def plot(self, axes: Any = None) -> Any:
-        """Draw on a square of axes, a row and a column per parameter; returns them, flat."""
+    def plot(self, axes: AxesLike = None) -> np.ndarray:
+        """Draw on a square of axes, a row and a column per parameter; return them flattened."""
         names, values = list(self.draws), [v.ravel() for v in self.draws.values()]
         diverging, n = self.diverging.ravel(), len(names)
         axes = axes_for(axes, n, n, (1 + 2.3 * n, 1 + 2.1 * n), sharex="col")
-        for place, axis in enumerate(axes):
-            row, column = divmod(place, n)
+        for k, axis in enumerate(axes):
+            row, column = divmod(k, n)
             if column > row:
                 axis.set_axis_off()
                 continue

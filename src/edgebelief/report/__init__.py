@@ -1,4 +1,4 @@
-"""The report: one page of HTML that tells what was learned, how sure it is, and why."""
+"""The report: one HTML page with the learned graphs, their uncertainty, and the reasons."""
 
 from .report import Report
 

@@ -1,5 +1,5 @@
-/* The report's pictures. Names come from the caller: they reach the page by textContent, and Plotly
-   by `literal`, which undoes the little HTML and TeX that Plotly reads. */
+/* The charts of the report. Names are user input: they reach the page by textContent, and Plotly by
+   `literal`, which escapes the HTML and TeX that Plotly would interpret. */
 (function () {
   "use strict";
 
@@ -9,7 +9,7 @@
   const coarse = window.matchMedia("(pointer: coarse)").matches;
   const config = { displayModeBar: false, responsive: true, doubleClick: "reset", showTips: false };
 
-  // ---------------------------------------------------------------- words and numbers
+  // ---------------------------------------------------------------- text and numbers
 
   const shorten = (name, longest) => {
     const letters = Array.from(name);
@@ -17,12 +17,12 @@
   };
   const literal = (name) =>
     name.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/\$/g, "&#36;");
-  const many = (n, one) => n.toLocaleString("en-US") + " " + one + (n === 1 ? "" : "s");
+  const many = (n, noun) => n.toLocaleString("en-US") + " " + noun + (n === 1 ? "" : "s");
   const probability = (p) =>
     p > 0.99995 && p < 1 ? "> 0.9999" : p < 0.00005 && p > 0 ? "< 0.0001" : p.toFixed(4);
   const LABELS = { 0: "no edge", 1: "edge", "?": "unknown" };
 
-  // However often it is asked for.
+  // Runs `work` at most once per frame.
   function onceAFrame(work) {
     let waiting = false;
     return () => {
@@ -43,8 +43,8 @@
     list.replaceChildren();
     for (const [term, value, isName] of rows) {
       element("dt", term, list);
-      const place = element("dd", undefined, list);
-      element(isName ? "bdi" : "span", value, place);
+      const definition = element("dd", undefined, list);
+      element(isName ? "bdi" : "span", value, definition);
     }
   }
 
@@ -53,7 +53,7 @@
       ["source", graph.names[source], true],
       ["target", graph.names[target], true],
       ["probability", probability(pair.mean)],
-      ["sd", Math.sqrt(pair.mean * (1 - pair.mean)).toFixed(4)],
+      ["total sd", Math.sqrt(pair.mean * (1 - pair.mean)).toFixed(4)],
       ["epistemic sd", pair.epistemic.toFixed(4)],
       ["distance", String(pair.distance)],
     ];
@@ -61,7 +61,7 @@
     return rows;
   }
 
-  // ---------------------------------------------------------------- looks
+  // ---------------------------------------------------------------- colours and layout
 
   let look;
   function readLook() {
@@ -80,7 +80,7 @@
   };
   const beliefScale = () => [[0, look.low], [0.5, look.dark ? "#3f85b8" : "#5fa8d8"], [1, look.high]];
   const doubtScale = () => [[0, look["doubt-low"]], [0.5, look.dark ? "#b0702f" : "#e0a35c"], [1, look["doubt-high"]]];
-  // Edges must be seen on the page's own colour, so theirs is the part of plasma that is.
+  // The part of the plasma colour map that is visible on the background of the page.
   const edgeDoubt = (share) => {
     const stops = look.dark ? ["#a52bb0", "#ed7953", "#f0f04a"] : ["#2d0594", "#b12a90", "#e8663c"];
     return share < 0.5 ? mixed(stops[0], stops[1], 2 * share) : mixed(stops[1], stops[2], 2 * share - 1);
@@ -131,29 +131,29 @@
   let chosen = 0;
   const graph = () => data.graphs[chosen];
 
-  // The place of pair (i, j), i < j, in a vector over the pairs of n nodes.
-  const place = (n, i, j) => i * n - (i * (i + 1)) / 2 + j - i - 1;
+  // The index of pair (i, j), i < j, in a vector over the pairs of n nodes.
+  const pairIndex = (n, i, j) => i * n - (i * (i + 1)) / 2 + j - i - 1;
   const pairAt = (vectors, k) => ({
     distance: vectors.distance[k], mean: vectors.mean[k], epistemic: vectors.epistemic[k],
     label: vectors.label === null ? null : vectors.label[k],
   });
 
   const candidates = new Map();
-  function edgesOf(one) {
+  function edgesOf(current) {
     // The strongest edges, most probable first; computed once for each graph.
-    if (candidates.has(one)) return candidates.get(one);
-    const found = [];
-    if (one.edges) {
-      one.edges.i.forEach((i, k) => found.push({ i, j: one.edges.j[k], ...pairAt(one.edges, k) }));
+    if (candidates.has(current)) return candidates.get(current);
+    const edges = [];
+    if (current.edges) {
+      current.edges.i.forEach((i, k) => edges.push({ i, j: current.edges.j[k], ...pairAt(current.edges, k) }));
     } else {
-      const n = one.names.length;
+      const n = current.names.length;
       for (let i = 0, k = 0; i < n; i += 1) {
-        for (let j = i + 1; j < n; j += 1, k += 1) found.push({ i, j, ...pairAt(one, k) });
+        for (let j = i + 1; j < n; j += 1, k += 1) edges.push({ i, j, ...pairAt(current, k) });
       }
     }
-    found.sort((first, second) => second.mean - first.mean);
-    candidates.set(one, found);
-    return found;
+    edges.sort((first, second) => second.mean - first.mean);
+    candidates.set(current, edges);
+    return edges;
   }
 
   const graphPlot = byId("graph-plot");
@@ -163,13 +163,13 @@
   const named = () => graph().names.length <= Math.min(60, graphPlot.clientWidth / 16);
 
   function drawGraph() {
-    const one = graph(), threshold = Number(least.value);
+    const current = graph(), threshold = Number(least.value);
     const colour = document.querySelector('input[name="colour"]:checked').value;
-    const probable = edgesOf(one).filter((edge) => edge.mean >= threshold);
+    const probable = edgesOf(current).filter((edge) => edge.mean >= threshold);
     const drawn = probable.slice(0, data.limits.edges);
-    const most = edgesOf(one).slice(0, data.limits.edges)
-      .reduce((so_far, edge) => Math.max(so_far, edge.epistemic), 1e-6);
-    const firm = edgesOf(one).filter((edge) => edge.mean > 0.5).length;
+    const most = edgesOf(current).slice(0, data.limits.edges)
+      .reduce((largest, edge) => Math.max(largest, edge.epistemic), 1e-6);
+    const firm = edgesOf(current).filter((edge) => edge.mean > 0.5).length;
     const widest = 4 * Math.min(1, Math.sqrt(120 / Math.max(firm, 1)));
     const shade = {
       belief: () => 0,
@@ -197,18 +197,18 @@
         line: { color: colourOf(name % SHADES), width: 0.5 + widest * firmness },
       };
       for (const { i, j } of groups.get(name)) {
-        trace.x.push(one.x[i], one.x[j], null);
-        trace.y.push(one.y[i], one.y[j], null);
+        trace.x.push(current.x[i], current.x[j], null);
+        trace.y.push(current.y[i], current.y[j], null);
       }
       return trace;
     });
 
-    const n = one.names.length;
+    const n = current.names.length;
     const withNames = byId("show-names").checked;
     traces.push({
       type: "scatter", mode: withNames ? "markers+text" : "markers", name: "nodes", hoverinfo: "skip",
-      x: one.x, y: one.y, cliponaxis: false,
-      text: one.names.map((name) => literal(shorten(name, 16))), textposition: "top center",
+      x: current.x, y: current.y, cliponaxis: false,
+      text: current.names.map((name) => literal(shorten(name, 16))), textposition: "top center",
       textfont: { size: n > 60 ? 10 : 12, color: look.ink },
       marker: { size: n > 150 ? 6 : n > 40 ? 9 : 12, color: look.card, opacity: 1,
         line: { color: look.ink, width: 1.5 } },
@@ -225,24 +225,24 @@
 
     byId("least-value").textContent = threshold.toFixed(2);
     least.setAttribute("aria-valuetext", "probability " + threshold.toFixed(2) + " or more");
-    byId("graph-status").textContent = status(one, threshold, probable, drawn);
+    byId("graph-status").textContent = status(current, threshold, probable, drawn);
     drawKey(colour, most);
     graphPlot.setAttribute("aria-label", "Drawing of graph " + (chosen + 1) + ": " +
       many(n, "node") + ", " + many(drawn.length, "edge"));
   }
 
-  function status(one, threshold, probable, drawn) {
+  function status(current, threshold, probable, drawn) {
     const limit = "a probability of " + threshold.toFixed(2) + " or more";
     if (!drawn.length) return "No pair has " + limit + ". Move the slider to the left to see less probable ones.";
     let text = many(drawn.length, "edge") + " drawn, with " + limit + ".";
-    const capped = probable.length > drawn.length || (one.edges && drawn.length === one.edges.i.length);
-    if (capped) text = "Drawn are the " + many(drawn.length, "most probable edge") + " of those with " + limit + ".";
-    if (one.label !== null && !one.edges) {
+    const capped = probable.length > drawn.length || (current.edges && drawn.length === current.edges.i.length);
+    if (capped) text = "Drawn: the " + many(drawn.length, "most probable edge") + " of those with " + limit + ".";
+    if (current.label !== null && !current.edges) {
       const there = (edges) => edges.filter((edge) => edge.label === "1").length;
-      const missed = there(edgesOf(one)) - there(drawn);
+      const missed = there(edgesOf(current)) - there(drawn);
       const wrong = drawn.filter((edge) => edge.label === "0").length;
-      text += " By the labels " + wrong.toLocaleString("en-US") + " of them " + (wrong === 1 ? "is" : "are") +
-        " no edge, and " + many(missed, "edge") + (missed === 1 ? " is" : " are") + " not drawn.";
+      text += " According to the labels, " + wrong.toLocaleString("en-US") + " of them " + (wrong === 1 ? "is not an edge" : "are not edges") +
+        ", and " + many(missed, "edge") + (missed === 1 ? " is" : " are") + " not drawn.";
     }
     return text;
   }
@@ -276,15 +276,15 @@
     for (const p of [0.25, 0.5, 1]) entry(line(plain, 0.5 + 4 * p, 0.15 + 0.8 * p), "probability " + p);
   }
 
-  // What the pointer is at: a node within its own size, else the nearest edge along its length.
-  // Places in pixels come from the margins and ranges that drawGraph set (zooming changes the latter).
+  // The node under the pointer, else the nearest edge. Positions in pixels follow from the margins
+  // and ranges that drawGraph set (zooming changes the ranges).
   function nearest(event) {
-    const box = graphPlot.getBoundingClientRect(), one = graph();
+    const box = graphPlot.getBoundingClientRect(), current = graph();
     const [x0, x1] = graphPlot.layout.xaxis.range, [y0, y1] = graphPlot.layout.yaxis.range;
     const across = (x) => MARGIN + ((x - x0) / (x1 - x0)) * (box.width - 2 * MARGIN);
     const down = (y) => MARGIN + ((y1 - y) / (y1 - y0)) * (box.height - 2 * MARGIN);
     const [px, py] = [event.clientX - box.left, event.clientY - box.top];
-    const xs = one.x.map(across), ys = one.y.map(down);
+    const xs = current.x.map(across), ys = current.y.map(down);
     let best = { node: null, edge: null }, distance = 9;
     xs.forEach((x, k) => {
       const away = Math.hypot(px - x, py - ys[k]);
@@ -306,7 +306,7 @@
       if (event.buttons && event.type === "pointermove") return hideTip(); // zooming
       const { node, edge } = nearest(event);
       if (node !== null) {
-        showTip(event, [["node", graph().names[node], true], ["expected edges", graph().degree[node].toFixed(1)]]);
+        showTip(event, [["node", graph().names[node], true], ["expected degree", graph().degree[node].toFixed(1)]]);
       } else if (edge !== null) showTip(event, pairRows(graph(), edge.i, edge.j, edge));
       else hideTip();
     };
@@ -320,24 +320,24 @@
   const matrixPlots = all("[data-matrix]");
   let matrices = {}, cursor = null;
 
-  const shownNodes = (one) => one.nodes || one.names.map((_, k) => k);
+  const shownNodes = (current) => current.nodes || current.names.map((_, k) => k);
 
-  function square(one, values) {
-    const n = shownNodes(one).length;
+  function square(current, values) {
+    const n = shownNodes(current).length;
     return Array.from({ length: n }, (_, i) => Array.from({ length: n }, (_, j) =>
-      i === j ? null : values[i < j ? place(n, i, j) : place(n, j, i)]));
+      i === j ? null : values[i < j ? pairIndex(n, i, j) : pairIndex(n, j, i)]));
   }
 
-  function compute(one) {
-    const greatest = one.epistemic.reduce((so_far, x) => Math.max(so_far, x), 1e-6);
-    const labels = one.label === null ? one.mean.map(() => 0.5)
-      : Array.from(one.label, (c) => (c === "?" ? 0.5 : Number(c)));
+  function compute(current) {
+    const greatest = current.epistemic.reduce((largest, x) => Math.max(largest, x), 1e-6);
+    const labels = current.label === null ? current.mean.map(() => 0.5)
+      : Array.from(current.label, (c) => (c === "?" ? 0.5 : Number(c)));
     return {
-      distance: { z: square(one, one.distance) },
-      mean: { z: square(one, one.mean), zmin: 0, zmax: 1 },
-      total: { z: square(one, one.mean.map((p) => Math.sqrt(p * (1 - p)))), zmin: 0, zmax: 0.5 },
-      epistemic: { z: square(one, one.epistemic), zmin: 0, zmax: greatest },
-      label: { z: square(one, labels), zmin: 0, zmax: 1, unknown: labels.includes(0.5) },
+      distance: { z: square(current, current.distance) },
+      mean: { z: square(current, current.mean), zmin: 0, zmax: 1 },
+      total: { z: square(current, current.mean.map((p) => Math.sqrt(p * (1 - p)))), zmin: 0, zmax: 0.5 },
+      epistemic: { z: square(current, current.epistemic), zmin: 0, zmax: greatest },
+      label: { z: square(current, labels), zmin: 0, zmax: 1, unknown: labels.includes(0.5) },
     };
   }
 
@@ -358,15 +358,15 @@
   }
 
   function drawMatrices() {
-    const one = graph(), nodes = shownNodes(one), n = nodes.length;
-    matrices = compute(one);
+    const current = graph(), nodes = shownNodes(current), n = nodes.length;
+    matrices = compute(current);
     for (const plot of matrixPlots) {
       const kind = plot.dataset.matrix, matrix = matrices[kind];
       const size = plot.clientWidth;
       const step = Math.ceil(n / Math.max(4, Math.floor((size - 60) / 11)));
       const rows = nodes.map((_, k) => k).filter((k) => k % step === 0);
       const ticks = {
-        tickvals: rows, ticktext: rows.map((k) => literal(shorten(one.names[nodes[k]], 9))),
+        tickvals: rows, ticktext: rows.map((k) => literal(shorten(current.names[nodes[k]], 9))),
         ticks: "", showgrid: false, showline: false, tickfont: { size: 10, color: look.muted }, automargin: true,
         fixedrange: coarse,
       };
@@ -407,10 +407,10 @@
 
   function cursorRows() {
     if (!cursor) return [["pair", "none yet"]];
-    const one = graph(), nodes = shownNodes(one), [i, j] = cursor;
-    if (i === j) return [["node", one.names[nodes[i]], true], ["", "no edge to itself"]];
-    const k = place(nodes.length, Math.min(i, j), Math.max(i, j));
-    return pairRows(one, nodes[i], nodes[j], pairAt(one, k));
+    const current = graph(), nodes = shownNodes(current), [i, j] = cursor;
+    if (i === j) return [["node", current.names[nodes[i]], true], ["", "a node has no edge to itself"]];
+    const k = pairIndex(nodes.length, Math.min(i, j), Math.max(i, j));
+    return pairRows(current, nodes[i], nodes[j], pairAt(current, k));
   }
 
   function point(i, j) {
@@ -457,32 +457,32 @@
   // ---------------------------------------------------------------- calibration
 
   function drawReliability() {
-    const found = data.calibration, plot = byId("reliability-plot");
-    if (!found || !plot) return;
-    const bins = found.count.map((_, k) => k).filter((k) => found.count[k] > 0);
-    const middle = (k) => (found.edges[k] + found.edges[k + 1]) / 2;
-    const width = bins.map((k) => 0.86 * (found.edges[k + 1] - found.edges[k]));
+    const curve = data.calibration, plot = byId("reliability-plot");
+    if (!curve || !plot) return;
+    const bins = curve.count.map((_, k) => k).filter((k) => curve.count[k] > 0);
+    const middle = (k) => (curve.edges[k] + curve.edges[k + 1]) / 2;
+    const width = bins.map((k) => 0.86 * (curve.edges[k + 1] - curve.edges[k]));
     const dots = (mask, color, symbol, name) => {
-      const some = bins.filter((k) => found.outside[k] === mask);
+      const some = bins.filter((k) => curve.outside[k] === mask);
       return {
-        type: "scatter", mode: "markers", name, x: some.map((k) => found.confidence[k]), y: some.map((k) => found.accuracy[k]),
-        marker: { color, size: 11, symbol, line: { color: look.card, width: 1.5 } }, customdata: some.map((k) => found.count[k]),
-        hovertemplate: "confidence %{x:.3f}<br>right %{y:.3f}<br>%{customdata:,} pairs<extra></extra>", showlegend: some.length > 0,
+        type: "scatter", mode: "markers", name, x: some.map((k) => curve.confidence[k]), y: some.map((k) => curve.accuracy[k]),
+        marker: { color, size: 11, symbol, line: { color: look.card, width: 1.5 } }, customdata: some.map((k) => curve.count[k]),
+        hovertemplate: "confidence %{x:.3f}<br>accuracy %{y:.3f}<br>%{customdata:,} pairs<extra></extra>", showlegend: some.length > 0,
       };
     };
-    const least = Math.min(0.5, ...bins.map((k) => Math.min(found.accuracy[k], found.low[k])));
+    const least = Math.min(0.5, ...bins.map((k) => Math.min(curve.accuracy[k], curve.low[k])));
     Plotly.react(plot, [
-      { type: "bar", name: "95 % if calibrated", x: bins.map(middle), base: bins.map((k) => found.low[k]),
-        y: bins.map((k) => found.high[k] - found.low[k]), width, marker: { color: look.pale, line: { color: look.pale, width: 1.5 } }, hoverinfo: "skip" },
+      { type: "bar", name: "95 % if calibrated", x: bins.map(middle), base: bins.map((k) => curve.low[k]),
+        y: bins.map((k) => curve.high[k] - curve.low[k]), width, marker: { color: look.pale, line: { color: look.pale, width: 1.5 } }, hoverinfo: "skip" },
       { type: "scatter", mode: "lines", x: [0.5, 1], y: [0.5, 1], line: { color: look.muted, dash: "dash", width: 1.5 }, hoverinfo: "skip", showlegend: false },
-      dots(false, look.blue, "circle", "share right"),
+      dots(false, look.blue, "circle", "accuracy"),
       dots(true, look.orange, "diamond", "outside the bar"),
-      { type: "bar", name: "pairs", x: bins.map(middle), y: bins.map((k) => found.count[k]), width, marker: { color: look.blue }, yaxis: "y2",
+      { type: "bar", name: "pairs", x: bins.map(middle), y: bins.map((k) => curve.count[k]), width, marker: { color: look.blue }, yaxis: "y2",
         hovertemplate: "%{y:,} pairs<extra></extra>", showlegend: false },
     ], layout({
       xaxis: { range: [0.485, 1.015], title: "confidence", anchor: "y2" },
-      yaxis: { domain: [0.34, 1], range: [least - 0.04, 1.03], title: "share right" },
-      yaxis2: { domain: [0, 0.24], title: "pairs", type: "log", range: [Math.log10(0.7), Math.log10(1.6 * Math.max(...found.count))], dtick: 1 },
+      yaxis: { domain: [0.34, 1], range: [least - 0.04, 1.03], title: "accuracy" },
+      yaxis2: { domain: [0, 0.24], title: "pairs", type: "log", range: [Math.log10(0.7), Math.log10(1.6 * Math.max(...curve.count))], dtick: 1 },
       showlegend: true, legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 12, color: look.ink } },
       margin: { l: 52, r: 8, t: 8, b: 40 },
     }), config);
@@ -495,7 +495,7 @@
   const signed = (x) => (Math.abs(x) < 0.005 ? "0" : (x > 0 ? "+" : "−") + Math.abs(x).toFixed(Math.abs(x) < 10 ? 2 : 1));
 
   function drawTerms() {
-    // One vertical axis for all, so that their sizes can be compared.
+    // All terms have the same vertical axis, so that their sizes can be compared.
     const ends = data.terms.flatMap((term) => [...term.low, ...term.high, 0]);
     const low = ends.reduce((a, b) => Math.min(a, b), 0), high = ends.reduce((a, b) => Math.max(a, b), 0);
     const room = 0.06 * (high - low) || 1;
@@ -534,7 +534,7 @@
           ["term", term.name, true],
           ["value", term.levels === null ? String(Number(term.x[k].toPrecision(4))) : term.levels[k], true],
           ["adds", signed(term.mean[k])],
-          ["90 % within", signed(term.low[k]) + " to " + signed(term.high[k])],
+          ["90 % interval", signed(term.low[k]) + " to " + signed(term.high[k])],
         ]);
       });
       plot.on("plotly_unhover", hideTip);
@@ -545,11 +545,11 @@
 
   function drawParameters() {
     for (const plot of all("[data-parameter]")) {
-      const found = data.marginals[plot.dataset.parameter];
+      const marginal = data.marginals[plot.dataset.parameter];
       Plotly.react(plot, [
-        { type: "scatter", mode: "lines", name: "posterior", x: found.x, y: found.posterior, fill: "tozeroy",
+        { type: "scatter", mode: "lines", name: "posterior", x: marginal.x, y: marginal.posterior, fill: "tozeroy",
           line: { color: look.blue, width: 2.5 }, fillcolor: look.blue + "33", hovertemplate: "%{x:.4g}: density %{y:.3g}<extra>posterior</extra>" },
-        { type: "scatter", mode: "lines", name: "prior", x: found.x, y: found.prior,
+        { type: "scatter", mode: "lines", name: "prior", x: marginal.x, y: marginal.prior,
           line: { color: look.orange, width: 2.5, dash: "dash" }, hovertemplate: "%{x:.4g}: density %{y:.3g}<extra>prior</extra>" },
       ], layout({
         xaxis: { title: literal(plot.dataset.parameter), showgrid: false, nticks: 6 },
@@ -562,19 +562,19 @@
 
   function drawChecks() {
     for (const plot of all("[data-check]")) {
-      const found = data.checks[Number(plot.dataset.check)];
-      const middle = found.share.map((_, k) => (found.edges[k] + found.edges[k + 1]) / 2);
-      const width = found.share.map((_, k) => found.edges[k + 1] - found.edges[k]);
-      const line = found.observed === null ? [] : [{ type: "line", x0: found.observed, x1: found.observed, y0: 0, y1: 1, yref: "paper", line: { color: look.ink, width: 2 } }];
-      const note = found.observed === null ? [] : [{ x: found.observed, y: 1, yref: "paper", yanchor: "bottom", text: "labels", showarrow: false, font: { size: 12, color: look.ink } }];
-      const [low, high] = [found.edges[0], found.edges[found.edges.length - 1]];
+      const check = data.checks[Number(plot.dataset.check)];
+      const middle = check.share.map((_, k) => (check.edges[k] + check.edges[k + 1]) / 2);
+      const width = check.share.map((_, k) => check.edges[k + 1] - check.edges[k]);
+      const line = check.observed === null ? [] : [{ type: "line", x0: check.observed, x1: check.observed, y0: 0, y1: 1, yref: "paper", line: { color: look.ink, width: 2 } }];
+      const note = check.observed === null ? [] : [{ x: check.observed, y: 1, yref: "paper", yanchor: "bottom", text: "labels", showarrow: false, font: { size: 12, color: look.ink } }];
+      const [low, high] = [check.edges[0], check.edges[check.edges.length - 1]];
       const room = 0.03 * (high - low);
       Plotly.react(plot, [{
-        type: "bar", x: middle, y: found.share, width, marker: { color: found.source === "prior" ? look.orange : look.blue, line: { color: look.card, width: 0.5 } },
-        hovertemplate: "density %{x:.3f}: %{y:.1%} of sets<extra></extra>",
+        type: "bar", x: middle, y: check.share, width, marker: { color: check.source === "prior" ? look.orange : look.blue, line: { color: look.card, width: 0.5 } },
+        hovertemplate: "density %{x:.3f}: %{y:.1%} of data sets<extra></extra>",
       }], layout({
-        xaxis: { title: "share of pairs joined", range: [low - room, high + room], showgrid: false, nticks: 6 },
-        yaxis: { title: "share of sets", tickformat: ".0%", nticks: 4, rangemode: "tozero" },
+        xaxis: { title: "density", range: [low - room, high + room], showgrid: false, nticks: 6 },
+        yaxis: { title: "share of data sets", tickformat: ".0%", nticks: 4, rangemode: "tozero" },
         shapes: line, annotations: note, margin: { l: 52, r: 12, t: 24, b: 40 }, bargap: 0,
       }), config);
     }
@@ -604,7 +604,7 @@
   }
 
   readLook();
-  least.value = "0.5"; // a reloaded page remembers it otherwise
+  least.value = "0.5"; // browsers restore the last value on reload
   byId("show-names").checked = named();
   document.querySelector('input[name="colour"]').checked = true;
   for (const select of all(".choose-graph")) {

@@ -1,4 +1,4 @@
-"""From a report to a page: the template filled in, with all it needs inside."""
+"""Render a report as one HTML page, with styles, scripts and data inline."""
 
 from __future__ import annotations
 
@@ -7,31 +7,29 @@ import hashlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import jinja2
 import numpy as np
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from .. import __version__
 from ..belief import metrics
 from ..belief.predict import Predictions
 from ..errors import InputError
 from ..infer.posterior import Fingerprint, Posterior
 from ..plots.terms import WORDS
+from ..version import __version__
 from . import words
-from .payload import EDGES, LARGEST, WHOLE, Shown, as_json, clean, payload
-from .summary import NEAR_CERTAIN, Summary
-
-if TYPE_CHECKING:
-    from .report import Report
+from .contents import Contents
+from .payload import EDGES, LARGEST, TERMS, WHOLE, Shown, as_json, clean, payload
+from .summary import DOUBTFUL, NEAR_CERTAIN, Summary
 
 HERE = Path(__file__).parent
 
 
 class Figure(NamedTuple):
-    """A number with what it means."""
+    """A number with its name and meaning."""
 
     name: str
     value: str
@@ -49,7 +47,7 @@ class Parameter(NamedTuple):
     """q5, q50, q95."""
     is_point: bool
     kept: str
-    """How wide it still is, against the prior; empty where the fit did not say."""
+    """The width of the posterior relative to the prior; empty if the fit did not record it."""
 
 
 class Term(NamedTuple):
@@ -60,13 +58,13 @@ class Term(NamedTuple):
     size: str
     needed: bool
     picture: str
-    """For those who do not see it."""
+    """The text that replaces the chart for screen readers."""
     lowest: str
     highest: str
 
 
-def page(report: Report) -> str:
-    """The page, as text."""
+def page(report: Contents) -> str:
+    """Return the page as text."""
     predictions, posterior, data = report.predictions, report.posterior, report.data
     summary, shown = Summary.of(predictions), Shown.of(data.n_nodes)
     block = payload(predictions, posterior, report.checks, report.terms)
@@ -91,7 +89,7 @@ def page(report: Report) -> str:
         assumptions=report.assumptions,
         shown=shown,
         limits={"whole": WHOLE, "largest": LARGEST, "edges": EDGES},
-        has_labels=any(g["label"] is not None for g in block["graphs"]),
+        has_labels=any(data[t].known.any() for t in range(shown.n_graphs)),
         near_certain=NEAR_CERTAIN,
         scores=list(_scores(predictions)) if data.n_labels else [],
         fitted_here=words.same_data(posterior.fingerprint, reported),
@@ -99,7 +97,7 @@ def page(report: Report) -> str:
         weights=report.weights,
         terms=list(_terms(report)),
         needed=list(words.needed(report.terms, posterior.engine)) if report.terms else [],
-        n_drawn=len(block["terms"]),
+        n_drawn=min(len(report.terms), TERMS),
         relative=posterior.model.readout.scale == "relative",
         parameters=list(_parameters(posterior)),
         further=words.further(
@@ -121,7 +119,7 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        # Markup is ours, and made of clean parts.
+        # Markup is written here, from parts that are clean already.
         finalize=lambda x: clean(x) if isinstance(x, str) and not isinstance(x, Markup) else x,
     )
     environment.filters |= {
@@ -134,7 +132,7 @@ def _environment() -> jinja2.Environment:
 
 
 def _script(text: str) -> Markup:
-    """A script of ours or of Plotly's, with the line ends that a browser will see."""
+    """Return a script with the line ends that a browser will see, so that its hash matches."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "</script" in text.lower() or "<!--" in text:
         raise InputError("this script would end its own element.")
@@ -142,11 +140,11 @@ def _script(text: str) -> Markup:
 
 
 def _policy(*scripts: str) -> str:
-    """What the page may do: run these two scripts, style itself, show pictures it made itself."""
+    """Return the content security policy: these scripts, inline styles, data images; no network."""
     hashes = (
         base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts
     )
-    allowed = " ".join(f"'sha256-{one}'" for one in hashes)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
         f"img-src data: blob:; base-uri 'none'; form-action 'none'"
@@ -154,21 +152,28 @@ def _policy(*scripts: str) -> str:
 
 
 def _headlines(summary: Summary, predictions: Predictions) -> Iterator[Figure]:
-    """The few numbers at the top."""
+    """Yield the numbers at the top of the page."""
+    low, high = DOUBTFUL
     yield Figure("pairs", f"{summary.n_pairs:,}", "that could be an edge")
-    yield Figure("edges believed", f"{summary.n_believed:,}", "probability over one half")
-    yield Figure("near certain", f"{summary.n_near_certain:,}", f"of them {NEAR_CERTAIN:g} or more")
-    yield Figure("doubtful", f"{summary.n_doubtful:,}", "pairs between 0.2 and 0.8")
-    expected = 1 - summary.expected_wrong / summary.n_pairs
+    yield Figure("predicted edges", f"{summary.n_believed:,}", "probability over one half")
+    yield Figure(
+        "near certain",
+        f"{summary.n_near_certain:,}",
+        f"edges, probability {NEAR_CERTAIN:g} or more",
+    )
+    yield Figure(
+        "uncertain", f"{summary.n_doubtful:,}", f"pairs, probability between {low} and {high}"
+    )
     if predictions.data.n_labels:
-        right = 1 - float(metrics.error(predictions))
-        yield Figure("right", words.percent(right), "of the calls that can be checked")
+        accuracy = 1 - float(metrics.error(predictions))
+        yield Figure("accuracy", words.percent(accuracy), "of the pairs with a label")
     else:
-        yield Figure("expected right", words.percent(expected), "of all calls; no label to check")
+        expected = 1 - summary.expected_wrong / summary.n_pairs
+        yield Figure("expected accuracy", words.percent(expected), "over all pairs; no label known")
 
 
 def _scores(predictions: Predictions) -> Iterator[Figure]:
-    """Of the belief against the labels."""
+    """Yield the scores of the predictions against the labels."""
     several = len(predictions) > 1
 
     def value(score: metrics.Score) -> str:
@@ -176,39 +181,41 @@ def _scores(predictions: Predictions) -> Iterator[Figure]:
 
     yield Figure(
         "error", value(metrics.error(predictions)),
-        "share of pairs on the wrong side of one half",
+        "share of misclassified pairs (at probability one half)",
     )  # fmt: skip
     yield Figure(
         "NLL", value(metrics.nll(predictions)),
-        "negative log probability of the labels of a graph, all together; mean over graphs",
+        "negative log-likelihood: minus the log probability of all labels of a graph; mean over "
+        "graphs",
     )  # fmt: skip
     yield Figure(
         "Brier score", value(metrics.brier(predictions)),
-        "mean squared error of the probability, averaged over the posterior (it charges for doubt)",
+        "mean squared error of the probability, averaged over the posterior (this includes the "
+        "posterior variance)",
     )  # fmt: skip
     yield Figure(
         "Brier score of the mean", value(metrics.brier_of_mean(predictions)),
-        "mean squared error of the probability shown on this page",
+        "mean squared error of the posterior mean probability, which this page shows",
     )  # fmt: skip
     yield Figure(
         "ECE", value(metrics.ece(predictions)),
-        "expected calibration error: how far accuracy is from confidence, on average over pairs",
+        "expected calibration error: the distance of accuracy from confidence, averaged over pairs",
     )  # fmt: skip
     correlation = metrics.uncertainty_error_correlation(predictions)
     yield Figure(
         "correlation of error and sd", words.number(correlation.all),
-        f"whether belief is wrong where it is unsure: 1 is best; over labelled edges "
+        f"whether errors are large where the sd is large, 1 is best; over labelled edges "
         f"{words.number(correlation.present)}, over labelled non-edges "
         f"{words.number(correlation.absent)}",
     )  # fmt: skip
 
 
-def _terms(report: Report) -> Iterator[Term]:
+def _terms(report: Contents) -> Iterator[Term]:
     for curve in report.terms:
         lowest, highest = words.extent(curve)
         yield Term(
             curve.name,
-            WORDS.get(curve.name, "given for each pair"),
+            WORDS.get(curve.name, "a covariate of the pair"),
             f"{curve.size:.2g}",
             curve.matters,
             words.picture(curve),
@@ -218,17 +225,17 @@ def _terms(report: Report) -> Iterator[Term]:
 
 
 def _parameters(posterior: Posterior) -> Iterator[Parameter]:
-    summary: Any = posterior.summary()
+    summary = posterior.summary()
     for name, values in posterior.numbers().items():
-        of, _ = posterior.model.scalar_names[name]
-        marginal = posterior.model.prior[of]
+        site, _ = posterior.model.scalar_names[name]
+        marginal = posterior.model.prior[site]
         spread = posterior.verdict.figures.get(f"{name}: spread / prior's")
         low, middle, high = (
             words.number(float(x)) for x in marginal.quantile(np.array([0.05, 0.5, 0.95]))
         )
         yield Parameter(
             name,
-            words.meaning(of, posterior),
+            words.meaning(site, posterior),
             {column: words.number(float(summary[column][name])) for column in summary.columns},
             (low, middle, high),
             posterior.continuum is None and float(np.ptp(values)) == 0,

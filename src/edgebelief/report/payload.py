@@ -1,7 +1,7 @@
-"""The page's numbers: what its charts draw, as one block of JSON.
+"""The data of the page's charts, as one block of JSON.
 
-Graphs can be many and large, and a page has to open. What is left out is decided here, and said on
-the page.
+Many or large graphs would make the page too large to open. This file decides what is left out; the
+page says so.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from markupsafe import Markup
+from numpy.typing import ArrayLike
 
 from ..belief.checks import PredictiveCheck
 from ..belief.explain import TermCurve
@@ -24,25 +24,26 @@ from ..infer.posterior import Posterior
 from ..plots.graph import GraphDisplay
 from ..plots.reliability import ReliabilityDisplay
 
-# A graph of up to WHOLE nodes is embedded whole. Of a larger one the matrices show the LARGEST
-# nodes by expected degree, and the drawing the EDGES strongest edges.
+# All pairs of a graph with at most WHOLE nodes are embedded. For a larger graph the matrices show
+# the LARGEST nodes by expected degree, and the drawing the EDGES most probable edges.
 WHOLE, LARGEST, EDGES = 300, 200, 5000
-# The first graphs of a set are embedded: at most so many, while their pairs are at most so many
-# (about 20 bytes each). The first always is.
+# The first graphs of a data set are embedded: at most GRAPHS of them, with at most PAIRS pairs in
+# total (about 20 bytes each). The first graph always is.
 GRAPHS, PAIRS = 12, 100_000
-# Digits: of a probability (its sd is computed from it in the page), significant ones of the rest.
+# The decimals of a probability (the page computes its sd from it), and the significant digits of
+# other numbers.
 DECIMALS, SIGNIFICANT = 6, 5
-# Bins of a histogram, and points of a density curve, at most. Terms that are drawn, at most.
+# The largest number of bins of a histogram, of points of a density curve, and of drawn terms.
 BINS, POINTS, TERMS = 40, 160, 24
 
 
 @dataclass(frozen=True)
 class Shown:
-    """Which graphs and which part of them the page holds."""
+    """The graphs that the page contains, completely or in part."""
 
     n_graphs: int
     reduced: tuple[int, ...]
-    """Places of graphs that are not embedded whole."""
+    """The indices of the graphs that are embedded in part."""
 
     @classmethod
     def of(cls, n_nodes: Sequence[int]) -> Shown:
@@ -57,8 +58,8 @@ def payload(
     posterior: Posterior,
     checks: Iterable[PredictiveCheck],
     terms: Sequence[TermCurve] = (),
-) -> dict[str, Any]:
-    """Everything that is drawn."""
+) -> dict[str, object]:
+    """Return the data of all charts."""
     data = predictions.data
     shown = Shown.of(data.n_nodes)
     return {
@@ -71,12 +72,12 @@ def payload(
     }
 
 
-def graph(record: GraphRecord, belief: EdgeBelief) -> dict[str, Any]:
-    """One graph: names, places, and vectors over pairs (i < j, row by row)."""
+def graph(record: GraphRecord, belief: EdgeBelief) -> dict[str, object]:
+    """Return one graph: names, positions, and vectors over pairs (i < j, row by row)."""
     support, n_nodes = record.support, len(record.names)
-    places = GraphDisplay(record, belief).positions
-    x, y = _unit(np.array([places[name] for name in record.names]))
-    found: dict[str, Any] = {
+    positions = GraphDisplay(record, belief).positions
+    x, y = _unit(np.array([positions[name] for name in record.names]))
+    nodes: dict[str, object] = {
         "names": [clean(name) for name in record.names],
         "x": _decimals(x, 4),
         "y": _decimals(y, 4),
@@ -85,14 +86,14 @@ def graph(record: GraphRecord, belief: EdgeBelief) -> dict[str, Any]:
         "edges": None,
     }
     if n_nodes <= WHOLE:
-        return {**found, **_pairs(record, belief, np.arange(record.e.size))}
+        return {**nodes, **_pairs(record, belief, np.arange(record.e.size))}
     rows, cols = support.endpoints
     degree = support.to_matrix(np.asarray(belief.mean, float)).sum(0)
     inside = np.zeros(n_nodes, bool)
     inside[np.argsort(-degree, kind="stable")[:LARGEST]] = True
     strongest = np.argsort(-belief.mean, kind="stable")[:EDGES]
     return {
-        **found,
+        **nodes,
         "nodes": np.flatnonzero(inside).tolist(),
         **_pairs(record, belief, np.flatnonzero(inside[rows] & inside[cols])),
         "edges": {
@@ -103,19 +104,19 @@ def graph(record: GraphRecord, belief: EdgeBelief) -> dict[str, Any]:
     }
 
 
-def _pairs(record: GraphRecord, belief: EdgeBelief, which: np.ndarray) -> dict[str, Any]:
+def _pairs(record: GraphRecord, belief: EdgeBelief, which: np.ndarray) -> dict[str, object]:
     labels = np.where(record.known, record.a, 2).astype(int)[which]
     return {
         "distance": _significant(record.e[which]),
         "mean": _decimals(belief.mean[which], DECIMALS),
         "epistemic": _significant(np.round(belief.epistemic_sd[which], DECIMALS), 4),
-        # A character for each: no edge, edge, unknown.
+        # One character per pair: 0 for no edge, 1 for an edge, ? for unknown.
         "label": "".join("01?"[k] for k in labels) if record.known.any() else None,
     }
 
 
-def calibration(predictions: Predictions) -> dict[str, Any]:
-    """The reliability diagram."""
+def calibration(predictions: Predictions) -> dict[str, object]:
+    """Return the reliability diagram."""
     display = ReliabilityDisplay.of(calibration_curve(predictions))
     low, high = display.band
     return {
@@ -130,28 +131,28 @@ def calibration(predictions: Predictions) -> dict[str, Any]:
     }
 
 
-def marginals(posterior: Posterior) -> dict[str, Any]:
-    """Densities of the parameters that are a number; None where there is none (a point)."""
-    found: dict[str, Any] = {}
+def marginals(posterior: Posterior) -> dict[str, dict[str, object] | None]:
+    """Return the densities of the scalar parameters; None for a point estimate."""
+    densities: dict[str, dict[str, object] | None] = {}
     for name, draws in posterior.numbers().items():
         values = draws[posterior.weights > 0]
         if posterior.continuum is None and np.ptp(values) == 0:
-            found[name] = None
+            densities[name] = None
             continue
         x, density = posterior.density(name)
         thin = np.linspace(0, x.size - 1, min(x.size, POINTS)).astype(int)
-        of, _ = posterior.model.scalar_names[name]
-        prior = np.exp(posterior.model.prior[of].distribution.log_prob(x[thin]))
-        found[name] = {
+        site, _ = posterior.model.scalar_names[name]
+        prior = np.exp(posterior.model.prior[site].distribution.log_prob(x[thin]))
+        densities[name] = {
             "x": _significant(x[thin], 6),
             "posterior": _significant(density[thin]),
             "prior": _significant(np.asarray(prior, float)),
         }
-    return found
+    return densities
 
 
-def histogram(check: PredictiveCheck) -> dict[str, Any]:
-    """Of the prior over all densities; of the posterior, which is narrow, over its own range."""
+def histogram(check: PredictiveCheck) -> dict[str, object]:
+    """Return a histogram over [0, 1] for the prior, over the range of the values otherwise."""
     values = check.values if check.observed is None else np.append(check.values, check.observed)
     whole = check.source == "prior" or np.ptp(values) == 0
     edges = np.linspace(0, 1, BINS + 1) if whole else np.histogram_bin_edges(values, BINS // 2)
@@ -165,8 +166,8 @@ def histogram(check: PredictiveCheck) -> dict[str, Any]:
     }
 
 
-def term(curve: TermCurve) -> dict[str, Any]:
-    """A term of an additive readout, with its band."""
+def term(curve: TermCurve) -> dict[str, object]:
+    """Return a term of an additive readout, with its credible band."""
     return {
         "name": clean(curve.name),
         "x": _significant(curve.x),
@@ -178,16 +179,16 @@ def term(curve: TermCurve) -> dict[str, Any]:
     }
 
 
-def as_json(value: Any) -> Markup:
-    """JSON for a script element: nothing in it can end the element or start another."""
+def as_json(value: object) -> Markup:
+    """Return JSON for a script element, escaped so that it cannot end the element."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    for character in "<>&":  # inside JSON these appear in strings only
+    for character in "<>&":  # in JSON these occur inside strings only
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)
 
 
 def clean(text: str) -> str:
-    """Without what no page can hold: lone surrogates and control characters become U+FFFD."""
+    """Replace what HTML cannot contain, lone surrogates and control characters, by U+FFFD."""
     return "".join(
         "\ufffd" if 0xD800 <= ord(c) < 0xE000 or (ord(c) < 32 and c not in "\t\n") or ord(c) == 127
         else c
@@ -196,16 +197,16 @@ def clean(text: str) -> str:
 
 
 def _unit(points: Float[np.ndarray, "nodes 2"]) -> Float[np.ndarray, "2 nodes"]:
-    """Into the unit square."""
+    """Scale points to the unit square."""
     low, size = points.min(0), np.ptp(points, axis=0)
     return np.where(size > 1e-9, (points - low) / np.where(size > 1e-9, size, 1), 0.5).T
 
 
-def _decimals(values: Any, digits: int) -> list[float | int]:
+def _decimals(values: ArrayLike, digits: int) -> list[float | int]:
     return [_short(v) for v in np.round(np.asarray(values, float), digits).tolist()]
 
 
-def _significant(values: Any, digits: int = SIGNIFICANT) -> list[float | int | None]:
+def _significant(values: ArrayLike, digits: int = SIGNIFICANT) -> list[float | int | None]:
     return [
         _short(float(f"{v:.{digits}g}")) if np.isfinite(v) else None
         for v in np.asarray(values, float).tolist()
@@ -213,5 +214,5 @@ def _significant(values: Any, digits: int = SIGNIFICANT) -> list[float | int | N
 
 
 def _short(value: float) -> float | int:
-    """3 for 3.0: two characters less, some ten thousand times."""
+    """Write 3.0 as 3: two characters less for each of some ten thousand numbers."""
     return int(value) if value.is_integer() and abs(value) < 1e15 else value

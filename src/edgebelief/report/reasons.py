@@ -1,4 +1,4 @@
-"""Why the listed edges are believed in as they are: what their log odds are the sum of."""
+"""Why the listed edges have their probabilities: the parts that add up to their log odds."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..infer.posterior import Posterior
 from .summary import Pair
 from .words import number
 
-# What the parts are that are no curve of a feature.
+# Descriptions of the parts that are not a curve of a feature.
 PARTS = {
-    "weight": "that the network gives it",
-    "slack": "for what it lacks to have a weight",
-    "baseline": "where every pair starts",
+    "weight": "from the network",
+    "slack": "how far the pair is from having a weight",
+    "baseline": "the same for every pair",
 }
-# Parts that a table shows; the rest are added up. What is less than this is no reason.
+# A table shows the LARGEST parts and the sum of the others. A part below LEAST is not a reason.
 LARGEST, LEAST = 6, 0.005
 
 
@@ -30,35 +30,35 @@ class Part(NamedTuple):
 
     name: str
     value: str
-    """Of the feature that it is a curve of; else what it is."""
+    """The value of its feature; a description if it has none."""
     contribution: float
     low: float
-    """The ends of the interval that holds it with probability 0.9."""
+    """The lower end of its 90 % credible interval."""
     high: float
     share: float
-    """Its size over that of the largest: how long its bar is."""
+    """Its size relative to that of the largest part, the length of its bar."""
 
 
 class Reasons(NamedTuple):
-    """What raised and what lowered belief in one edge."""
+    """The parts that raise and lower the log odds of one edge."""
 
     logit: float
     low: float
     high: float
     parts: tuple[Part, ...]
-    """The largest, by size."""
+    """The largest parts, by size."""
     n_others: int
     others: float
-    """What the parts that are not listed add up to."""
+    """The sum of the parts that are not listed."""
 
     @property
     def raised(self) -> Part | None:
-        """What raised it most, of those listed."""
+        """The listed part that raises the log odds most."""
         return self._most(1)
 
     @property
     def lowered(self) -> Part | None:
-        """What lowered it most; not the baseline, which is the same for every pair."""
+        """The listed part that lowers them most; not the baseline, the same for every pair."""
         return self._most(-1)
 
     def _most(self, sign: int) -> Part | None:
@@ -70,18 +70,18 @@ class Reasons(NamedTuple):
 def reasons(
     key: Key | int, posterior: Posterior, data: GraphDataset, pairs: Iterable[Pair], n: int
 ) -> dict[tuple[int, int], Reasons]:
-    """For each pair, by its graph and its place among the pairs there, from `n` draws."""
-    wanted: dict[int, list[int]] = {}
+    """Explain each pair from `n` draws; the result is by graph and index of the pair in it."""
+    by_graph: dict[int, list[int]] = {}
     for graph, edge in sorted({(pair.graph, pair.edge) for pair in pairs}):
-        wanted.setdefault(graph, []).append(edge)
-    most = max(map(len, wanted.values()), default=0)
-    found = {}
-    for graph, edges in wanted.items():
-        filled = edges + edges[:1] * (most - len(edges))  # as many of each, to compile once
-        tables = explain_edges(key, posterior, data, filled, graph, n)
+        by_graph.setdefault(graph, []).append(edge)
+    most = max(map(len, by_graph.values()), default=0)
+    reasons = {}
+    for graph, edges in by_graph.items():
+        padded = edges + edges[:1] * (most - len(edges))  # the same number, to compile once
+        tables = explain_edges(key, posterior, data, padded, graph, n)
         for edge, table in zip(edges, tables, strict=False):
-            found[graph, edge] = _reasons(posterior, table)
-    return found
+            reasons[graph, edge] = _reasons(posterior, table)
+    return reasons
 
 
 def _reasons(posterior: Posterior, table: pd.DataFrame) -> Reasons:
@@ -90,12 +90,12 @@ def _reasons(posterior: Posterior, table: pd.DataFrame) -> Reasons:
     *parts, logit = rows
     parts.sort(key=lambda row: -abs(row.contribution))
     largest = max(abs(parts[0].contribution), 1e-300)
-    # Better one more row than a row for the only one left.
+    # A single part left over is listed rather than called "1 others".
     shown = len(parts) if len(parts) <= LARGEST + 1 else LARGEST
     listed = tuple(
         Part(
             row.part,
-            _value(row, levels.get(row.part, ())),
+            _value(row.part, row.value, levels.get(row.part, ())),
             row.contribution,
             row.low,
             row.high,
@@ -109,8 +109,8 @@ def _reasons(posterior: Posterior, table: pd.DataFrame) -> Reasons:
     )
 
 
-def _value(row: Any, levels: tuple[str, ...]) -> str:
-    """Of a category, the name of the level."""
-    if np.isnan(row.value):
-        return PARTS.get(row.part, "")
-    return number(row.value) if not levels else levels[round(row.value)]
+def _value(part: str, value: float, levels: tuple[str, ...]) -> str:
+    """Return the value of a feature as text; for a category, the name of its level."""
+    if np.isnan(value):
+        return PARTS.get(part, "")
+    return number(value) if not levels else levels[round(value)]

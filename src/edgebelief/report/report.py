@@ -1,16 +1,17 @@
-"""Report: what a page needs, computed once; `html` writes it, `write` keeps it."""
+"""`Report` computes the contents of the page; `html` renders them, `write` saves the page."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+
+from numpy.typing import ArrayLike
 
 from ..atomic import replacing
 from ..belief.checks import PredictiveCheck, posterior_predictive, prior_predictive
-from ..belief.explain import DRAWS, TermCurve, term_curves
+from ..belief.explain import DRAWS, term_curves
 from ..belief.predict import Predictions, as_dataset, predict
 from ..belief.shift import BeliefWarning, warn_if_unlike
 from ..belief.weights import predict_weights
@@ -18,22 +19,22 @@ from ..data.dataset import GraphDataset
 from ..data.randomness import Key, split
 from ..errors import InputError, InputTypeError
 from ..infer.posterior import Posterior
-from .summary import Summary
+from .contents import Contents
+from .page import page
+from .reasons import Reasons, reasons
+from .summary import Pair, Summary
 
-if TYPE_CHECKING:
-    from .reasons import Reasons
-
-# Entries of (N, N) arrays that a predictive check, or a look for reasons, may go through; and the
-# fewest replicates that still make a histogram: with 200 layers on two cores about ten seconds.
+# A predictive check, or the explanation of edges, may take WORK entries of (N, N) arrays over all
+# its draws: about ten seconds with 200 layers on two cores. A histogram needs FEWEST draws.
 WORK, FEWEST = 2e7, 50
 
 
 @dataclass(frozen=True)
-class Report:
-    """A page about a posterior and what it believes of some graphs.
+class Report(Contents):
+    """A page about a posterior and its predictions for some graphs. Build it with `of`.
 
-    The page is one file that needs nothing else: it opens from disk, asks no other machine for
-    anything, and works with a keyboard, on a phone, in the dark and on paper. Make it with `of`.
+    The page is one self-contained file: it opens from disk and makes no network request. It works
+    with a keyboard, on a phone, in dark mode and in print.
 
     Examples
     --------
@@ -53,66 +54,45 @@ class Report:
     'report.html'
     """
 
-    posterior: Posterior
-    predictions: Predictions
-    title: str = "What was learned, and how sure it is"
-    assumptions: tuple[str, ...] = ()
-    """What the reader has to know to believe the page; a sentence each."""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    """More rows for the table of settings: the seed of the fit, the files read, ..."""
-    recipe: str = ""
-    """Code or commands that make the result again."""
-    checks: tuple[PredictiveCheck, ...] = ()
-    """Of density: from the prior, from the posterior, or none."""
-    cautions: tuple[str, ...] = ()
-    """What is unlike the fit in these inputs."""
-    terms: tuple[TermCurve, ...] = ()
-    """Of an additive readout."""
-    reasons: Mapping[tuple[int, int], Reasons] = field(default_factory=dict)
-    """What raised and lowered the listed edges, by graph and place among its pairs."""
-    weights: Mapping[tuple[int, int], tuple[float, float, float]] = field(default_factory=dict)
-    """Of those edges, where edges have weights: the mean, and an interval of 90 %."""
-
     @classmethod
     def of(
         cls,
         posterior: Posterior,
-        data: Any,
+        data: GraphDataset | ArrayLike,
         *,
         predictions: Predictions | None = None,
         key: Key | int = 0,
         title: str = "What was learned, and how sure it is",
         assumptions: Iterable[str] = (),
-        settings: Mapping[str, Any] | None = None,
+        settings: Mapping[str, object] | None = None,
         recipe: str = "",
         check_draws: int = 1000,
         reason_draws: int = DRAWS,
     ) -> Report:
-        """Predict, check, and keep what the page will show.
+        """Predict and check the graphs, and compute everything that the page shows.
 
         Parameters
         ----------
         posterior : Posterior
         data : GraphDataset or array_like
-            The graphs to report on; labels, where known, are scored. The distances of one graph are
-            a data set of one.
+            The graphs to report on; predictions are scored against their labels, where known. The
+            distances of one graph are taken as a data set of one.
         predictions : Predictions, optional
-            What `predict(posterior, data)` returned, if it is there already.
+            The result of `predict(posterior, data)`, if it was computed before.
         key : JAX key or int
-            Of the predictive checks, and of the draws behind curves and reasons.
+            The random key of the predictive checks and of the draws behind curves and reasons.
         title : str
         assumptions : iterable of str
             Sentences that the reader must know, such as where the labels came from.
         settings : mapping, optional
-            More rows for the table of settings.
+            Further rows of the table of settings.
         recipe : str
-            Code or shell commands that make the result again.
+            Code or shell commands that reproduce the result.
         check_draws : int
-            Replicated data sets of each predictive check, at most: fewer where graphs are large.
-            0 for no check.
+            The largest number of replicated data sets of each predictive check; fewer are drawn
+            for large graphs. 0 for no check.
         reason_draws : int
-            Draws behind what raised and lowered each edge that is listed, at most; 0 to leave that
-            out.
+            The largest number of draws behind the explanation of each listed edge; 0 for none.
 
         Returns
         -------
@@ -130,8 +110,8 @@ class Report:
                 f"predict(posterior, data) returned."
             )
         predictions = Predictions(data, tuple(predictions), predictions.log_scores)
-        given = {} if settings is None else {str(k): v for k, v in settings.items()}
-        of_prior, of_posterior, of_terms, of_reasons = split(key, 4)
+        rows = {} if settings is None else {str(k): v for k, v in settings.items()}
+        prior_key, posterior_key, terms_key, reasons_key = split(key, 4)
         is_weighted = posterior.model.likelihood.weighted
         has_terms = bool(posterior.model.readout.terms)
         return cls(
@@ -139,28 +119,21 @@ class Report:
             predictions=predictions,
             title=title,
             assumptions=tuple(assumptions),
-            settings={**given, "key of the report": key if isinstance(key, int) else "a JAX key"},
+            settings={**rows, "key of the report": key if isinstance(key, int) else "a JAX key"},
             recipe=recipe,
-            checks=_checks((of_prior, of_posterior), posterior, data, check_draws),
+            checks=_checks((prior_key, posterior_key), posterior, data, check_draws),
             cautions=cautions,
-            terms=tuple(term_curves(posterior, of_terms)) if has_terms else (),
-            reasons=_reasons(of_reasons, posterior, predictions, reason_draws),
+            terms=tuple(term_curves(posterior, terms_key)) if has_terms else (),
+            reasons=_reasons(reasons_key, posterior, predictions, reason_draws),
             weights=_weights(key, posterior, predictions) if is_weighted else {},
         )
 
-    @property
-    def data(self) -> GraphDataset:
-        """The graphs that the page is about."""
-        return self.predictions.data
-
     def html(self) -> str:
-        """The page."""
-        from .page import page
-
+        """Return the page as text."""
         return page(self)
 
     def write(self, path: str | Path) -> Path:
-        """Write the page to a file, whole or not at all; returns its path."""
+        """Write the page to a file, completely or not at all, and return its path."""
         path = Path(path)
         text = self.html()
         with replacing(path) as temporary:
@@ -169,11 +142,11 @@ class Report:
 
 
 def _cautions(posterior: Posterior, data: GraphDataset) -> tuple[str, ...]:
-    """What `predict` would warn about, as sentences."""
-    with warnings.catch_warnings(record=True) as found:
+    """Return the warnings that `predict` would give, as sentences."""
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", BeliefWarning)
         warn_if_unlike(posterior.fingerprint, data)
-    return tuple(str(one.message) for one in found if issubclass(one.category, BeliefWarning))
+    return tuple(str(w.message) for w in caught if issubclass(w.category, BeliefWarning))
 
 
 def _checks(
@@ -191,8 +164,6 @@ def _checks(
 def _reasons(
     key: Key, posterior: Posterior, predictions: Predictions, n: int
 ) -> Mapping[tuple[int, int], Reasons]:
-    from .reasons import reasons
-
     if n < 1:
         return {}
     summary = Summary.of(predictions)
@@ -208,17 +179,17 @@ def _weights(
     listed = summary.firmest + summary.weakest
     graphs = sorted({pair.graph for pair in listed})
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", BeliefWarning)  # among the cautions
-        found = predict_weights(key, posterior, predictions.data[graphs])
-    beliefs = dict(zip(graphs, found, strict=True))
-    return {
-        (pair.graph, pair.edge): tuple(
-            float(getattr(beliefs[pair.graph], name)[pair.edge]) for name in ("mean", "low", "high")
-        )  # type: ignore[misc]
-        for pair in listed
-    }
+        warnings.simplefilter("ignore", BeliefWarning)  # the cautions have them
+        predicted = predict_weights(key, posterior, predictions.data[graphs])
+    by_graph = dict(zip(graphs, predicted, strict=True))
+
+    def interval(pair: Pair) -> tuple[float, float, float]:
+        weight, k = by_graph[pair.graph], pair.edge
+        return float(weight.mean[k]), float(weight.low[k]), float(weight.high[k])
+
+    return {(pair.graph, pair.edge): interval(pair) for pair in listed}
 
 
 def _affordable(n: int, n_nodes: Iterable[int]) -> int:
-    """Fewer draws where graphs are large."""
+    """Return the number of draws: `n`, or fewer where graphs are large."""
     return min(n, max(FEWEST, int(WORK // sum(size**2 for size in n_nodes))))

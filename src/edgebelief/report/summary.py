@@ -1,4 +1,4 @@
-"""What a set of predictions says, in numbers."""
+"""The numbers that summarise a set of predictions."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 from ..belief.predict import EdgeBelief, Predictions
 from ..data.dataset import GraphRecord
 
-# An edge is believed above one half. It is near certain from here on, a pair is doubtful strictly
-# between these two, and a table lists so many pairs.
+# A pair is believed to be an edge if its probability is above one half, near certain from
+# NEAR_CERTAIN on, and uncertain strictly between the DOUBTFUL limits. A table has LISTED pairs.
 NEAR_CERTAIN, DOUBTFUL, LISTED = 0.95, (0.2, 0.8), 10
 
 
 class Pair(NamedTuple):
-    """A candidate edge, and what is believed and known of it."""
+    """A candidate edge, with its belief and its label."""
 
     graph: int
-    """Its graph's place in the data set."""
+    """The index of its graph in the data set."""
     edge: int
-    """Its place among the pairs of its graph."""
+    """Its index among the pairs of its graph."""
     source: str
     target: str
     distance: float
@@ -29,45 +29,44 @@ class Pair(NamedTuple):
     total_sd: float
     epistemic_sd: float
     label: bool | None
-    """None where unknown."""
+    """None if unknown."""
 
 
 class Doubtful(NamedTuple):
-    """The node with most of its graph's doubt."""
+    """The node whose pairs have most of the variance of its graph."""
 
     graph: int
     name: str
     share: float
-    """Of the variance of its graph's edges, that of the node's own pairs."""
+    """The variance of the node's pairs over that of all pairs of its graph."""
     even: float
-    """What the share would be if all nodes had the same."""
+    """The share if the variance were spread evenly over the nodes."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Counts over all pairs of all graphs; expectations are under the belief itself."""
+    """Counts over all pairs of all graphs; expectations are under the predicted probabilities."""
 
     n_graphs: int
     n_nodes: tuple[int, int]
-    """Fewest and most."""
+    """The fewest and the most nodes of a graph."""
     n_pairs: int
     n_believed: int
     n_near_certain: int
-    """Of those believed."""
     n_doubtful: int
     expected_edges: float
     expected_wrong: float
-    """Pairs, when each is called by its likelier side: sum of min(p, 1 - p)."""
+    """The expected number of misclassified pairs, sum of min(p, 1 - p)."""
     epistemic_share: float
-    """Of the variance of the edges: what more labels would remove."""
+    """The epistemic variance over the total variance of the edges: what labels could remove."""
     wrong_by_graph: tuple[float, ...]
-    """`expected_wrong` of each graph, as a share of its pairs."""
+    """`expected_wrong` of each graph, over the number of its pairs."""
     doubtful_node: Doubtful | None
-    """None on two nodes, where there is no doubt to speak of, or where it is spread evenly."""
+    """None for two nodes, where the variance is tiny, or where it is spread evenly."""
     firmest: tuple[Pair, ...]
-    """The most probable edges, those believed in by a half or more."""
+    """The most probable edges, with a probability of one half or more."""
     weakest: tuple[Pair, ...]
-    """The pairs nearest to one half."""
+    """The pairs with a probability nearest to one half."""
 
     @classmethod
     def of(cls, predictions: Predictions) -> Summary:
@@ -87,7 +86,7 @@ class Summary:
                 for t, k in zip(graphs, order, strict=True)
             )
 
-        # Ties in the order in which they come; of two as probable, the one with less to learn.
+        # Equally probable edges are ordered by epistemic variance, then as they come.
         firmest = np.lexsort((epistemic, -mean))[:LISTED]
         weakest = np.lexsort((-epistemic, np.round(np.abs(mean - 0.5), 9)))[:LISTED]
         worst = int(np.argmax(by_graph))

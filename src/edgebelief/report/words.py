@@ -1,4 +1,4 @@
-"""The page's sentences. Names come from the caller: they are escaped and kept to themselves."""
+"""The sentences of the page. Names of nodes and terms are user input, and are escaped."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import dataclasses
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
-from .. import __version__
 from ..belief.checks import PredictiveCheck
 from ..belief.explain import TermCurve
 from ..belief.metrics import error
@@ -19,51 +17,51 @@ from ..belief.predict import Predictions
 from ..infer.posterior import Fingerprint, Posterior
 from ..infer.priors import Marginal
 from ..readouts import Additive, TwoSlope
+from ..version import __version__
 from .payload import clean
 from .summary import DOUBTFUL, NEAR_CERTAIN, Summary
 
-# What a parameter does, by the name of its sampling site.
+# The meaning of each parameter, by the name of its sampling site.
 MEANINGS = {
-    "theta": "How much distance counts, and so how sparse the graph is: with a larger theta fewer "
-    "pairs keep a weight above zero, the nearest ones.",
-    "delta": "How fast belief grows with the weight that the network gives to a pair: with a large "
-    "delta belief is all or nothing.",
-    "b": "How little is believed in a pair that the network gives no weight: its probability is "
-    "1/(1 + exp(b)).",
-    "level": "How large weights are: the logarithm of the weight of an edge to which the network "
-    "gives the weight 1.",
-    "slope": "How weights follow those of the network: with 1 they are proportional to them, with "
-    "0 unrelated.",
-    "weight_sd": "How far the logarithm of a weight is from what the network says of it.",
-    "slack": "How fast belief falls for pairs without a weight, the further they are from having "
-    "one: near zero they are all alike.",
-    "alpha": "How much it matters that every node is joined to others: with a larger alpha weights "
-    "grow, so that no node is left alone.",
-    "beta": "How much large weights cost: with a larger beta many pairs share small weights "
+    "theta": "The sparsity of the graph: the larger theta, the more a distance counts against an "
+    "edge, and the fewer pairs (the nearest) have a positive weight.",
+    "delta": "How fast the probability of an edge grows with the weight from the network: if delta "
+    "is large, almost all probabilities are near 0 or 1.",
+    "b": "The baseline: a pair with weight zero is an edge with probability 1/(1 + exp(b)).",
+    "level": "The scale of edge weights: the logarithm of the weight of an edge whose weight from "
+    "the network is 1.",
+    "slope": "How edge weights depend on the weights from the network: proportional to them if it "
+    "is 1, independent of them if it is 0.",
+    "weight_sd": "The standard deviation of the logarithm of an edge weight, given the network.",
+    "slack": "How fast the probability falls with the distance of a pair from having a weight: if "
+    "it is near zero, all pairs without a weight have the same probability.",
+    "alpha": "The strength of the log-degree barrier: a larger alpha gives larger weights, so that "
+    "every node has neighbours.",
+    "beta": "The penalty of large weights: with a larger beta many pairs have small weights "
     "instead of few having large ones.",
 }
-# What b is where pairs without a weight are not all alike.
+# The meaning of b for readouts in which pairs without a weight differ.
 BASELINES = {
-    TwoSlope: "How little is believed in a pair that is at the threshold of having a weight: its "
-    "probability is 1/(1 + exp(b)).",
-    Additive: "How little is believed in a pair that the network gives no weight, before the "
-    "curves add to it: its probability is 1/(1 + exp(b)).",
+    TwoSlope: "The baseline: a pair at the threshold of having a weight is an edge with "
+    "probability 1/(1 + exp(b)).",
+    Additive: "The baseline: a pair with weight zero, to which the curves add nothing, is an edge "
+    "with probability 1/(1 + exp(b)).",
 }
-# Settings of readouts that are found in the data, and long.
-FOUND = ("levels", "terms")
-# Levels of a category that are read out.
+# Fields of readouts that are learned from the data, and too long to print.
+LEARNED = ("levels", "terms")
+# The number of levels of a category in the text for screen readers.
 READ = 12
-# A replicated density is unlike the labels' when so small a share of them is beyond it.
+# The observed density is called unlikely if at most this share of replicates is beyond it.
 UNLIKE = 0.025
 
 
 def count(n: float, thing: str, plural: str | None = None) -> str:
-    """12 edges, 1 edge, 3,675 pairs."""
+    """Write a count with its noun: 12 edges, 1 edge, 3,675 pairs."""
     return f"{n:,.0f} {thing if n == 1 else plural or thing + 's'}"
 
 
 def percent(share: float) -> str:
-    """One decimal, and never 0 or 100 unless it is; the sign stays on the line of the number."""
+    """Write a percentage with one decimal; only exact values are written as 0 % or 100 %."""
     if not np.isfinite(share):
         return "unknown"
     if 0 < share < 0.0005:
@@ -74,7 +72,7 @@ def percent(share: float) -> str:
 
 
 def probability(p: float) -> str:
-    """Four decimals, and never 0 or 1 unless it is."""
+    """Write a probability with four decimals; only exact values are written as 0 or 1."""
     if 0 < p < 0.00005:
         return "< 0.0001"
     if 0.99995 < p < 1:
@@ -83,31 +81,31 @@ def probability(p: float) -> str:
 
 
 def number(x: float) -> str:
-    """Four significant digits."""
+    """Write a number with four significant digits."""
     if not np.isfinite(x):
         return "unknown" if np.isnan(x) else ("infinite" if x > 0 else "-infinite")
     return f"{x:,.0f}" if abs(x) >= 1e4 and abs(x) < 1e9 else f"{x:.4g}"
 
 
 def signed(x: float) -> str:
-    """What is added to log odds: two decimals are plenty."""
+    """Write a term of the log odds with its sign and two decimals."""
     if abs(x) < 0.005:
         return "0"
     return ("+" if x > 0 else "\u2212") + f"{abs(x):,.{2 if abs(x) < 10 else 1}f}"
 
 
 def named(name: str) -> Markup:
-    """A name inside a sentence: escaped, and its direction of writing kept to itself."""
+    """Return a name for use in a sentence: escaped, with its text direction isolated."""
     return Markup("<bdi>{}</bdi>").format(clean(name))
 
 
-def said(text: str, *parts: Any) -> Markup:
-    """A sentence of ours with parts that may be the caller's."""
+def said(text: str, *parts: object) -> Markup:
+    """Format a sentence; `parts` may be user input, and are escaped."""
     return Markup(text).format(*parts)
 
 
 def learned(summary: Summary) -> Iterator[Markup]:
-    """What was learned, and how sure."""
+    """Yield what was learned: the predicted edges and how certain they are."""
     s = summary
     low, high = s.n_nodes
     size = f"{low}" if low == high else f"{low} to {high}"
@@ -117,15 +115,15 @@ def learned(summary: Summary) -> Iterator[Markup]:
         about, size, "" if s.n_graphs == 1 else " each", count(s.n_pairs, "pair"),
     )  # fmt: skip
     yield said(
-        "{} believed to be {} (probability over one half){}.",
-        _so_many(s.n_believed), "an edge" if s.n_believed < 2 else "edges", _near_certain(s),
+        "{} predicted to be {} (probability over one half){}.",
+        _pairs_are(s.n_believed), "an edge" if s.n_believed < 2 else "edges", _near_certain(s),
     )  # fmt: skip
     yield said(
-        "{} doubtful, with a probability between {} and {}.", _so_many(s.n_doubtful), *DOUBTFUL
+        "{} uncertain, with a probability between {} and {}.", _pairs_are(s.n_doubtful), *DOUBTFUL
     )
 
 
-def _so_many(n_pairs: int) -> str:
+def _pairs_are(n_pairs: int) -> str:
     return "No pair is" if n_pairs == 0 else count(n_pairs, "pair is", "pairs are")
 
 
@@ -141,52 +139,53 @@ def _near_certain(s: Summary) -> str:
 
 
 def doubt(summary: Summary) -> Iterator[Markup]:
-    """Where the doubt is, and of what kind."""
+    """Yield where the uncertainty is, and how much of it is epistemic."""
     s = summary
     share = s.expected_wrong / s.n_pairs
     yield said(
-        "Calling every pair by its likelier side, {} of {} calls ({}) are expected to be wrong.",
+        "If every pair is classified at probability one half, {} of {} pairs ({}) are expected to "
+        "be wrong.",
         f"{s.expected_wrong:,.1f}", f"{s.n_pairs:,}", percent(share),
     )  # fmt: skip
     if s.n_graphs > 1:
         worst = int(np.argmax(s.wrong_by_graph))
         least = int(np.argmin(s.wrong_by_graph))
         yield said(
-            "Most doubt is in graph {}, where {} of the calls are expected to be wrong (in graph "
-            "{}, the surest, {}).",
+            "Graph {} is the most uncertain: {} of its pairs are expected to be wrong. Graph {} is "
+            "the least uncertain: {}.",
             worst + 1, percent(s.wrong_by_graph[worst]),
             least + 1, percent(s.wrong_by_graph[least]),
         )  # fmt: skip
     if s.doubtful_node is not None:
         node = s.doubtful_node
         yield said(
-            "{} is greatest around node {}: its pairs hold {} of the doubt{} (each node would have "
-            "{} if it were spread evenly).",
-            f"In graph {node.graph + 1} it" if s.n_graphs > 1 else "Doubt", named(node.name),
-            percent(node.share), " there" if s.n_graphs > 1 else "", percent(node.even),
+            "{} node {} is the most uncertain: its pairs have {} of the variance (if it were "
+            "spread evenly, each node would have {}).",
+            f"In graph {node.graph + 1}," if s.n_graphs > 1 else "Of the nodes,",
+            named(node.name), percent(node.share), percent(node.even),
         )  # fmt: skip
     if s.weakest and s.n_pairs > 1:
         pair = s.weakest[0]
         yield said(
-            "The least certain pair is {} and {}{}, with probability {}.",
+            "The most uncertain pair is {} and {}{}, with probability {}.",
             named(pair.source), named(pair.target),
             f" in graph {pair.graph + 1}" if s.n_graphs > 1 else "", f"{pair.mean:.2f}",
         )  # fmt: skip
     yield said(
-        "Of all this doubt, {} is about the parameters, and more labels would remove it; the rest "
-        "is in the distances themselves.",
+        "Of the total variance, {} is epistemic: it comes from uncertainty about the parameters, "
+        "and more labels would remove it. The rest remains even if the parameters are known.",
         percent(s.epistemic_share),
     )
 
 
 def rightness(predictions: Predictions, fitted: Fingerprint) -> Iterator[Markup]:
-    """How often belief was right; that nobody knows, without labels."""
+    """Yield how often the predictions are right, if there are labels."""
     data = predictions.data
     n_pairs = sum(record.e.size for record in data)
     if data.n_labels == 0:
         yield said(
-            "No label is known for these graphs, so nothing on this page says how often the belief "
-            "is right; only how often it expects to be."
+            "No label is known for these graphs, so the accuracy cannot be measured. This page "
+            "gives the accuracy that the model expects."
         )
         return
     known = [
@@ -196,32 +195,33 @@ def rightness(predictions: Predictions, fitted: Fingerprint) -> Iterator[Markup]
     a, p = (np.concatenate(column) for column in zip(*known, strict=True))
     which = "every pair" if a.size == n_pairs else f"{a.size:,} of {n_pairs:,} pairs"
     yield said(
-        "The true answer is known for {}. The likelier side was right for {} of them, where the "
-        "belief itself expected {}.",
+        "The label is known for {}. The predictions are right for {} of them; the model expected "
+        "{}.",
         which, percent(1 - float(error(predictions))), percent(float(np.maximum(p, 1 - p).mean())),
     )  # fmt: skip
     common = float(a.mean())
     yield said(
-        "Always answering “{}” would have been right for {}.",
+        "Always predicting “{}” would be right for {}.",
         "an edge" if common > 0.5 else "no edge", percent(max(common, 1 - common)),
     )  # fmt: skip
     if same_data(fitted, Fingerprint.of(data)):
         yield said(
-            "<strong>These are the labels that the model was fitted to: on other graphs expect "
-            "somewhat less.</strong>"
+            "<strong>These are the labels that the model was fitted to: the accuracy on other "
+            "graphs is likely to be lower.</strong>"
         )
 
 
 def same_data(fitted: Fingerprint, reported: Fingerprint) -> bool:
-    """Whether the page is about the graphs and labels that were fitted."""
+    """Whether the page is about the graphs and labels that the model was fitted to."""
     return fitted.digest == reported.digest
 
 
 def needed(terms: Sequence[TermCurve], engine: str) -> Iterator[Markup]:
-    """Which terms the labels ask for, and which they do not."""
+    """Yield which terms the labels need, and which they do not."""
     if all((curve.low == curve.high).all() for curve in terms):
         yield said(
-            "{} gives one value, without a band, so nothing here tells which terms are needed.",
+            "{} gives a point estimate without a credible band, so it is not known which terms "
+            "are needed.",
             engine,
         )
         return
@@ -242,13 +242,13 @@ def needed(terms: Sequence[TermCurve], engine: str) -> Iterator[Markup]:
 
 
 def _listed(names: Sequence[str]) -> Markup:
-    """Names in a sentence: a, b and c."""
+    """Join names for a sentence: a, b and c."""
     *most, last = (named(name) for name in names)
     return said("{} and {}", Markup(", ").join(most), last) if most else last
 
 
 def extent(curve: TermCurve) -> tuple[str, str]:
-    """Where a term lowers the log odds most, and where it raises them most."""
+    """Return where a term lowers the log odds most, and where it raises them most."""
 
     def at(k: int) -> str:
         where = curve.levels[k] if curve.levels else number(curve.x[k])
@@ -258,23 +258,25 @@ def extent(curve: TermCurve) -> tuple[str, str]:
 
 
 def picture(curve: TermCurve) -> str:
-    """A term for those who do not see its picture."""
+    """Describe the chart of a term in words, for screen readers."""
     if curve.levels:
-        named = zip(curve.levels[:READ], curve.mean, strict=False)
-        return f"What {curve.name} adds: " + ", ".join(f"{k} {signed(x)}" for k, x in named)
-    places = (0, curve.x.size // 2, curve.x.size - 1)
-    heights = (f"{signed(curve.mean[k])} at {number(curve.x[k])}" for k in places)
+        levels = zip(curve.levels[:READ], curve.mean, strict=False)
+        return f"What {curve.name} adds: " + ", ".join(f"{k} {signed(x)}" for k, x in levels)
+    points = (0, curve.x.size // 2, curve.x.size - 1)
+    heights = (f"{signed(curve.mean[k])} at {number(curve.x[k])}" for k in points)
     return f"What {curve.name} adds: " + ", ".join(heights)
 
 
 def further(sizes: Mapping[str, int]) -> str:
-    """The numbers that curves are made of, which no table lists."""
+    """Count the parameters of the curves, which no table lists."""
     each = (f"{n:,} {'coefficients' if name == 'curves' else name}" for name, n in sizes.items())
-    return f"{count(sum(sizes.values()), 'further number')} ({' and '.join(each)})" if sizes else ""
+    if not sizes:
+        return ""
+    return f"{count(sum(sizes.values()), 'further parameter')} ({' and '.join(each)})"
 
 
 def meaning(name: str, posterior: Posterior) -> str:
-    """What a parameter does, with a number where it helps."""
+    """Describe the meaning of a parameter, with its effect at the posterior median for b."""
     model = posterior.model
     if name not in MEANINGS:
         parts = ("network", "readout", "likelihood")
@@ -284,31 +286,31 @@ def meaning(name: str, posterior: Posterior) -> str:
     if name == "b":
         text = BASELINES.get(type(model.readout), text)
         middle = float(posterior.summary()["q50"]["b"])
-        text += f" Here that is about {1 / (1 + np.exp(middle)):.2g}."
+        text += f" At the posterior median of b this is {1 / (1 + np.exp(middle)):.2g}."
     return text
 
 
 def checked(check: PredictiveCheck) -> str:
-    """A predictive check in words."""
+    """Describe the result of a predictive check."""
     low, high = np.quantile(check.values, [0.05, 0.95])
     text = (
-        f"In {check.values.size:,} data sets drawn from the {check.source}, a share "
-        f"{check.values.mean():.3g} of the pairs is joined on average; "
-        f"in nine of ten sets between {low:.3g} and {high:.3g}."
+        f"Over {check.values.size:,} data sets drawn from the {check.source}, the mean density is "
+        f"{check.values.mean():.3g}; 90 % of them are between {low:.3g} and {high:.3g}."
     )
     if check.observed is not None:
         above = check.tail_probability
-        text += f" In the labels it is {check.observed:.3g}; {percent(above)} of the sets have more"
+        text += f" The density of the labels is {check.observed:.3g}; {percent(above)} of the data "
+        text += "sets are denser"
         if not UNLIKE <= above <= 1 - UNLIKE:
-            text += f": the {check.source} hardly draws graphs like these"
+            text += f": graphs like these are unlikely under the {check.source}"
         text += "."
     return text
 
 
 def settings(
-    posterior: Posterior, reported: Fingerprint, given: Mapping[str, Any]
+    posterior: Posterior, reported: Fingerprint, further_rows: Mapping[str, object]
 ) -> dict[str, str]:
-    """What makes the result again, a row each."""
+    """Return the rows of the table of settings, which reproduce the result."""
     model = posterior.model
     depth = getattr(model.network, "depth", "unknown")
     rows: dict[str, str] = {
@@ -326,7 +328,7 @@ def settings(
     rows["reported on"] = (
         "the same" if same_data(posterior.fingerprint, reported) else fingerprint(reported)
     )
-    rows |= {name: str(value) for name, value in given.items()}
+    rows |= {name: str(value) for name, value in further_rows.items()}
     rows["versions"] = (
         f"edgebelief {__version__}, JAX {version('jax')}, NumPy {version('numpy')}, "
         f"Python {'.'.join(map(str, sys.version_info[:3]))}"
@@ -334,23 +336,24 @@ def settings(
     return rows
 
 
-def fingerprint(found: Fingerprint) -> str:
-    """Which data, in a line."""
-    low, high = min(found.n_nodes), max(found.n_nodes)
+def fingerprint(data: Fingerprint) -> str:
+    """Describe a data set in one line."""
+    low, high = min(data.n_nodes), max(data.n_nodes)
     size = f"{low}" if low == high else f"{low} to {high}"
-    text = f"{count(found.n_graphs, 'graph')} of {size} nodes, {count(found.n_labels, 'label')}"
-    if found.n_signals is not None:
-        text += f", {number(found.n_signals)} signals each"
-    return f"{text}, median distance {found.scale:.4g}, SHA-256 {found.digest}"
+    text = f"{count(data.n_graphs, 'graph')} of {size} nodes, {count(data.n_labels, 'label')}"
+    if data.n_signals is not None:
+        text += f", {number(data.n_signals)} signals each"
+    return f"{text}, median distance {data.scale:.4g}, SHA-256 {data.digest}"
 
 
-def described(thing: Any) -> str:
-    """A class with its settings: DPG(depth=200, ...)."""
-    if isinstance(thing, Marginal) or hasattr(type(thing), "params_type"):
+def described(part: object) -> str:
+    """Write a part of a model with its settings: DPG(depth=200, ...)."""
+    is_part = isinstance(part, Marginal) or hasattr(type(part), "params_type")
+    if is_part and dataclasses.is_dataclass(part):
         parts = (
-            f"{one.name}={described(getattr(thing, one.name))}"
-            for one in dataclasses.fields(thing)
-            if one.name not in FOUND
+            f"{field.name}={described(getattr(part, field.name))}"
+            for field in dataclasses.fields(part)
+            if field.name not in LEARNED
         )
-        return f"{type(thing).__name__}({', '.join(parts)})"
-    return repr(float(thing)) if isinstance(thing, float) else repr(thing)
+        return f"{type(part).__name__}({', '.join(parts)})"
+    return repr(float(part)) if isinstance(part, float) else repr(part)
