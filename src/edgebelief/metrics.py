@@ -1,4 +1,4 @@
-"""Scores of belief against labels: `edgebelief.belief.metrics` by its public name."""
+"""Scores of predictions against labels: the public name of `edgebelief.belief.metrics`."""
 
 from .belief.metrics import (
     CalibrationCurve,

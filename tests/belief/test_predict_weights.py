@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from edgebelief import metrics
 from edgebelief.belief import EdgeBelief, Predictions, predict_weights
-from edgebelief.belief.weights import WeightBelief, WeightPredictions, _told
+from edgebelief.belief.weights import WeightBelief, WeightPredictions, _log_summary, _Mixture
 from edgebelief.data import GraphDataset, RandomGeometric, expected_distances
 from edgebelief.infer import EdgeModel, Exact, Fingerprint, Posterior, Verdict, WeightedEdges
 from edgebelief.networks import DPG
@@ -45,9 +45,10 @@ def test_without_doubt_weights_are_lognormal(data):
 def test_quantiles_are_those_of_the_mixture_in_which_believers_count_more():
     logits, centre = np.array([[2.0, -3.0], [-2.0, 1.0]]), np.array([[0.0, 1.0], [2.0, -1.0]])
     spread = np.array([0.3, 0.7])
-    found = _told(*(jnp.asarray(x)[:, None] for x in (logits, centre, spread[:, None])),
-                  jnp.array([0.05, 0.95]))  # fmt: skip
-    mean, *quantiles = np.exp(np.asarray(found, float)[:, 0])
+    mixture = _Mixture(*(jnp.asarray(x)[:, None] for x in (logits, centre, spread[:, None])))
+    summary = _log_summary(mixture, jnp.array([0.05, 0.95]))
+    mean = np.exp(np.asarray(summary.mean, float)[0])
+    quantiles = np.exp(np.asarray(summary.quantiles, float)[:, 0])
     share = expit(logits) / expit(logits).sum(0)
     np.testing.assert_allclose(
         mean, (share * np.exp(centre + spread[:, None] ** 2 / 2)).sum(0), rtol=1e-5

@@ -1,4 +1,4 @@
-"""What a posterior says about graphs, and what a prior does."""
+"""Predict, score, decide on and explain edges, from a posterior or from a prior."""
 
 from .calibration import CalibrationReport
 from .checks import PredictiveCheck, posterior_predictive, prior_predictive

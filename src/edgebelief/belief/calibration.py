@@ -1,4 +1,4 @@
-"""Every score of a set of predictions, together."""
+"""CalibrationReport: all scores of a set of predictions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CalibrationReport:
 
     @classmethod
     def of(cls, predictions: Predictions, n_bins: int = 10) -> CalibrationReport:
-        """Of predictions of graphs with labels."""
+        """Compute all scores of predictions of graphs with labels."""
         return cls(
             metrics.nll(predictions),
             metrics.brier(predictions),
@@ -50,7 +50,7 @@ class CalibrationReport:
         )
 
     def as_dict(self) -> dict[str, float]:
-        """The figures, by name."""
+        """Return the scores by name."""
         figures = {
             name: float(getattr(self, name))
             for name in ("nll", "brier", "brier_of_mean", "error", "ece")

@@ -1,15 +1,15 @@
-"""Predictive checks: graphs that the model would draw, against the labels.
+"""Predictive checks: compare graphs drawn from the model with the labels.
 
-A replicated data set is one draw of the parameters, then a graph for every input from the
-likelihood. A statistic is averaged over its graphs. Where the labels' own value lies among the
-replicated ones says whether the model can produce data like these.
+To replicate a data set, draw the parameters once, then a graph for every input from the likelihood.
+A statistic is averaged over the graphs of a data set. If its value for the labels is far out among
+the replicated values, the model does not produce data like these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -26,15 +26,16 @@ from ..errors import InputError
 from ..infer.batch import Batch, ForwardModel
 from ..infer.model import EdgeModel
 from ..infer.posterior import Posterior
-from .predict import as_dataset
+from ..readouts.curves import AnyArray
+from .predict import DataLike, as_dataset
 
-# Numbers held at once, in one array: some 16 MB.
+# The largest number of entries of an array: 16 MB in float32.
 NUMBERS = 4_000_000
 
 
 @dataclass(frozen=True)
 class PredictiveCheck:
-    """A statistic of replicated data sets, and of the labels.
+    """The values of a statistic for replicated data sets, and its value for the labels.
 
     Examples
     --------
@@ -46,23 +47,23 @@ class PredictiveCheck:
     """
 
     values: Float[np.ndarray, " replicates"]
-    """The statistic of each replicated data set."""
+    """The value for each replicated data set."""
     observed: float | None
-    """That of the labels; None where they do not tell."""
+    """The value for the labels; None where too few of them are known."""
     statistic: str
-    """Its name."""
+    """The name of the statistic."""
     source: str = "prior"
-    """What the parameters were drawn from: "prior" or "posterior"."""
+    """The distribution of the parameters: "prior" or "posterior"."""
 
     def share(self, low: float, high: float) -> float:
-        """The share of replicated values in the open interval (low, high)."""
+        """Return the share of replicated values in the open interval (low, high)."""
         return float(((self.values > low) & (self.values < high)).mean())
 
     @property
     def tail_probability(self) -> float:
         """The share of replicated values above the observed one, ties counted half.
 
-        Near 0 or 1 the labels are nothing like what the model draws.
+        Near 0 or 1, the labels are unlike the graphs that the model draws.
         """
         if self.observed is None:
             raise InputError(
@@ -73,36 +74,36 @@ class PredictiveCheck:
 
     def __str__(self) -> str:
         low, high = np.quantile(self.values, [0.05, 0.95])
-        said = f"{self.statistic} of {self.values.size} data sets drawn from the {self.source}: "
-        said += f"mean {self.values.mean():.4g}, 90 % in {low:.4g} to {high:.4g}"
+        text = f"{self.statistic} of {self.values.size} data sets drawn from the {self.source}: "
+        text += f"mean {self.values.mean():.4g}, 90 % in {low:.4g} to {high:.4g}"
         if self.observed is not None:
-            said += f"; labels {self.observed:.4g} (tail {self.tail_probability:.3g})"
-        return said
+            text += f"; labels {self.observed:.4g} (tail {self.tail_probability:.3g})"
+        return text
 
 
 def prior_predictive(
     key: Key | int,
     model: EdgeModel,
-    data: Any,
+    data: DataLike,
     statistic: str | Callable[[np.ndarray], float] = "density",
     n: int = 10_000,
 ) -> PredictiveCheck:
-    """What graphs the prior expects of these inputs.
+    """Compute a statistic of graphs drawn from the prior, for these inputs.
 
     Parameters
     ----------
     key : JAX key or int
     model : EdgeModel
     data : GraphDataset, sequence of array_like, or array_like
-        Inputs: with labels, for their value to compare to, or distances alone, of several graphs or
-        one.
+        A data set, whose labels the replicates are compared with, or the distances alone of one
+        graph or several.
     statistic : str or callable
-        Of a graph: "density" (share of pairs joined), "components" (connected pieces), "degree
-        spread" (standard deviation of the nodes' degrees), "triangles" (their number), or a
-        function of an (N, N) matrix of 0.0 and 1.0, symmetric, that returns a number. The built-in
-        ones go through all replicates at once; yours is called for each graph of each.
+        "density" (the share of pairs that are edges), "components" (the number of connected
+        components), "degree spread" (the standard deviation of the nodes' degrees), "triangles"
+        (their number), or a function of a symmetric (N, N) matrix of 0.0 and 1.0 that returns a
+        number. Such a function is called for each graph of each replicate.
     n : int
-        Replicated data sets.
+        The number of replicated data sets.
 
     Returns
     -------
@@ -110,9 +111,9 @@ def prior_predictive(
 
     Notes
     -----
-    The statistic is averaged over the graphs of a data set. Where labels are unknown, like is
-    compared with like: the density is that of the known labels, in the replicates too, and the
-    other statistics are of the graphs with every label known. Where that leaves nothing, all pairs
+    The statistic is averaged over the graphs of a data set. Where labels are unknown, replicates
+    and labels are treated alike: the density is that of the pairs with a known label, and the other
+    statistics are those of the graphs with every label known. Where that leaves nothing, all pairs
     of all graphs are used, and there is no observed value.
 
     Examples
@@ -126,9 +127,9 @@ def prior_predictive(
     >>> check.values.shape, round(check.observed, 3)
     ((100,), 0.446)
     """
-    parameters, edges = split(as_key(key), 2)
-    params = model.prior.sample(parameters, n, model.sizes)
-    return _check(edges, model, params, as_dataset(data), statistic, "prior")
+    params_key, edges_key = split(as_key(key), 2)
+    params = model.prior.sample(params_key, n, model.sizes)
+    return _check(edges_key, model, params, as_dataset(data), statistic, "prior")
 
 
 def posterior_predictive(
@@ -138,9 +139,9 @@ def posterior_predictive(
     statistic: str | Callable[[np.ndarray], float] = "density",
     n: int = 1000,
 ) -> PredictiveCheck:
-    """What graphs the posterior expects of these inputs, against their labels.
+    """Compute a statistic of graphs drawn from the posterior, for these inputs, and of the labels.
 
-    On the data that were fitted this tells what the model cannot do, not how well it predicts.
+    On the data that were fitted this shows misfit of the model, not how well it predicts.
 
     Parameters
     ----------
@@ -169,41 +170,53 @@ def posterior_predictive(
     >>> check.observed
     4.0
     """
-    parameters, edges = split(as_key(key), 2)
-    params = posterior.draws(parameters, n)
-    return _check(edges, posterior.model, params, as_dataset(data), statistic, "posterior")
+    params_key, edges_key = split(as_key(key), 2)
+    params = posterior.draws(params_key, n)
+    return _check(edges_key, posterior.model, params, as_dataset(data), statistic, "posterior")
+
+
+# Draws of the parameters, by name.
+Draws = Mapping[str, Float[AnyArray, "draws ..."]]
 
 
 def _check(
     key: Key,
     model: EdgeModel,
-    params: Mapping[str, Any],
+    params: Draws,
     data: GraphDataset,
     statistic: str | Callable[[np.ndarray], float],
     source: str,
 ) -> PredictiveCheck:
     name, of_graphs = _statistic(statistic)
     n = len(next(iter(params.values())))
-    enough = np.any if of_graphs is _density else np.all  # known labels, to tell of a graph
-    told = any(enough(record.known) for record in data)
+    enough = np.any if of_graphs is _density else np.all  # of a graph's labels must be known
+    labelled = any(enough(record.known) for record in data)
     total, observed, n_graphs = np.zeros(n), 0.0, 0
     for stack_key, stack in zip(split(key, len(data)), data.stacks(), strict=False):
-        known = stack.known if told else np.ones_like(stack.known)
+        known = stack.known if labelled else np.ones_like(stack.known)
         used = enough(known, -1)
         if not used.any():
             continue
         known, support = known[used], stack.support
-        for part, graphs in _replicates(stack_key, model, params, stack.part(used)):
-            total[part] += of_graphs(graphs, known, support).sum(-1)
+        for part in _replicates(stack_key, model, params, stack.part(used)):
+            total[part.draws] += of_graphs(part.graphs, known, support).sum(-1)
         observed += float(of_graphs(stack.a[None, used] > 0, known, support).sum())
         n_graphs += int(used.sum())
-    return PredictiveCheck(total / n_graphs, observed / n_graphs if told else None, name, source)
+    of_labels = observed / n_graphs if labelled else None
+    return PredictiveCheck(total / n_graphs, of_labels, name, source)
 
 
-def _replicates(key: Key, model: EdgeModel, params: Mapping[str, Any], stack: Stack) -> Any:
-    """Draws (a slice of them) and their graphs, (draws, graphs, n_edges) of booleans, in parts.
+class _Replicates(NamedTuple):
+    """Replicated graphs for some of the draws."""
 
-    A draw's graphs have a key of their own, so the parts it is done in do not matter.
+    draws: slice
+    graphs: Bool[np.ndarray, "draws graphs edges"]
+
+
+def _replicates(key: Key, model: EdgeModel, params: Draws, stack: Stack) -> Iterator[_Replicates]:
+    """Draw the graphs of a stack for every draw of the parameters, some draws at a time.
+
+    Each draw has a key of its own, so the result does not depend on how many are done at a time.
     """
     n = len(next(iter(params.values())))
     batch = model.forward.batch(stack).without_labels().as_jax()
@@ -212,11 +225,11 @@ def _replicates(key: Key, model: EdgeModel, params: Mapping[str, Any], stack: St
     size = -(-n // -(-n // size))  # equal parts, so that one compilation serves all
     keys = jax.random.split(key, n)
     for start in range(0, n, size):
-        places = np.minimum(np.arange(start, start + size), n - 1)  # the last part is filled up
-        here = {name: jnp.asarray(values)[places] for name, values in params.items()}
-        drawn = _draw(model.forward, keys[places], here, batch)
+        draws = np.minimum(np.arange(start, start + size), n - 1)  # the last part is filled up
+        values = {name: jnp.asarray(x)[draws] for name, x in params.items()}
+        graphs = _draw(model.forward, keys[draws], values, batch)
         stop = min(start + size, n)
-        yield slice(start, stop), np.asarray(drawn)[: stop - start]
+        yield _Replicates(slice(start, stop), np.asarray(graphs)[: stop - start])
 
 
 @eqx.filter_jit
@@ -229,9 +242,14 @@ def _draw(
     return jax.vmap(at)(keys, params)
 
 
-# A statistic of many graphs on one support: (..., n_edges) booleans, (graphs, n_edges) which of
-# them are known -> (...,).
-Statistic = Callable[[np.ndarray, np.ndarray, Complete], np.ndarray]
+# The arguments are the graphs, (..., n_graphs, n_edges) of booleans; which labels are known,
+# (n_graphs, n_edges); and the support of the graphs. The values have shape (..., n_graphs).
+OfGraphs = Callable[[np.ndarray, np.ndarray, Complete], np.ndarray]
+
+
+class _Statistic(NamedTuple):
+    name: str
+    of_graphs: OfGraphs
 
 
 def _density(graphs: np.ndarray, known: np.ndarray, support: Complete) -> np.ndarray:
@@ -239,7 +257,7 @@ def _density(graphs: np.ndarray, known: np.ndarray, support: Complete) -> np.nda
 
 
 def _components(graphs: np.ndarray, known: np.ndarray, support: Complete) -> np.ndarray:
-    """All graphs as one, in which none is joined to another."""
+    """Count the components of all graphs at once, as disjoint parts of one large graph."""
     flat = graphs.reshape(-1, graphs.shape[-1])
     which, edge = np.nonzero(flat)
     rows, cols = (ends[edge] + support.n_nodes * which for ends in support.endpoints)
@@ -256,12 +274,12 @@ def _degree_spread(graphs: np.ndarray, known: np.ndarray, support: Complete) -> 
 
 
 def _triangles(graphs: np.ndarray, known: np.ndarray, support: Complete) -> np.ndarray:
-    """trace(A^3)/6; the counts are whole, and exact in float32 up to 2^24."""
+    """Compute trace(A^3)/6; the counts are integers, exact in float32 up to 2^24."""
     matrix = _matrices(graphs, support)
     return ((matrix @ matrix) * matrix).sum((-1, -2), dtype=float) / 6
 
 
-_STATISTICS: dict[str, Statistic] = {
+_STATISTICS: dict[str, OfGraphs] = {
     "density": _density,
     "components": _components,
     "degree spread": _degree_spread,
@@ -269,25 +287,26 @@ _STATISTICS: dict[str, Statistic] = {
 }
 
 
-def _statistic(statistic: Any) -> tuple[str, Statistic]:
+def _statistic(statistic: str | Callable[[np.ndarray], float]) -> _Statistic:
+    """Look up a statistic by name, or make one of a function of the matrix of one graph."""
     if callable(statistic):
 
         def of_graphs(graphs: np.ndarray, known: np.ndarray, support: Complete) -> np.ndarray:
             flat = graphs.reshape(-1, graphs.shape[-1]).astype(float)
-            found = [float(statistic(support.to_matrix(a))) for a in flat]
-            return np.reshape(found, graphs.shape[:-1])
+            values = [float(statistic(support.to_matrix(a))) for a in flat]
+            return np.reshape(values, graphs.shape[:-1])
 
-        return getattr(statistic, "__name__", "statistic"), of_graphs
+        return _Statistic(getattr(statistic, "__name__", "statistic"), of_graphs)
     if statistic not in _STATISTICS:
         raise InputError(
             f"no statistic is called {statistic!r}; there are {', '.join(_STATISTICS)}, or pass a "
             f"function of an (N, N) matrix of 0 and 1."
         )
-    return statistic, _STATISTICS[statistic]
+    return _Statistic(statistic, _STATISTICS[statistic])
 
 
 def _matrices(graphs: np.ndarray, support: Complete) -> np.ndarray:
-    """(..., n_edges) to (..., N, N) of float32, zero on the diagonal."""
+    """Turn (..., n_edges) booleans into (..., N, N) adjacency matrices of float32."""
     rows, cols = support.endpoints
     matrices = np.zeros((*graphs.shape[:-1], support.n_nodes, support.n_nodes), np.float32)
     matrices[..., rows, cols] = matrices[..., cols, rows] = graphs

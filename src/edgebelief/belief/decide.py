@@ -1,48 +1,47 @@
-"""From belief to a graph: which edges to act on.
+"""Decide which edges to act on, given the probability p of each.
 
-What is best depends on what mistakes cost, so a rule is a statement about mistakes:
+The best choice depends on what mistakes cost, so each rule is a statement about mistakes:
 
     threshold   an edge where p > t
-    cost        where acting costs less on average than not acting:  (1 - p) c_extra < p c_missed
-    fdr         as many as possible, the most believed first, while the expected share of wrong ones
-                among them, mean(1 - p), stays at most q  (the Bayesian false discovery rate)
-    top_k       the k most believed
+    cost        an edge where acting costs less in expectation:  (1 - p) c_extra < p c_missed
+    fdr         the most probable edges, as many as keep the expected share of wrong ones among
+                them, mean(1 - p), at most q  (the Bayesian false discovery rate)
+    top_k       the k most probable edges
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Bool, Float
+from numpy.typing import ArrayLike
 
 from ..errors import InputError, SettingError, SettingTypeError
 from ..validate import as_floats, check_number
 
 
 def decide(
-    p: Any,
+    p: ArrayLike,
     *,
     threshold: float | None = None,
     cost: tuple[float, float] | None = None,
     fdr: float | None = None,
     top_k: int | None = None,
 ) -> Bool[np.ndarray, " edges"]:
-    """Which edges to believe in. One rule at a time; a threshold of 0.5 by default.
+    """Choose edges by one rule; by default those with a probability above 0.5.
 
     Parameters
     ----------
     p : array_like, shape (n_edges,)
         The probability of each edge.
     threshold : float
-        An edge where p is above it.
+        Choose the edges with p above it.
     cost : (float, float)
-        What an edge too many costs, and what a missed one costs. Only their ratio matters; equal
-        costs are a threshold of 0.5.
+        The cost of a wrong edge, and that of a missed one. Only their ratio matters; equal costs
+        are a threshold of 0.5.
     fdr : float
-        The share of wrong edges among those chosen that is tolerated, in expectation.
+        The largest tolerated expected share of wrong edges among those chosen.
     top_k : int
-        How many edges. Of equally believed ones the first.
+        The number of edges to choose; of equally probable ones the first.
 
     Returns
     -------
@@ -62,14 +61,10 @@ def decide(
     [True, False, False, False]
     """
     p = _probabilities(p)
-    given = {
-        name: value
-        for name, value in
-        (("threshold", threshold), ("cost", cost), ("fdr", fdr), ("top_k", top_k))
-        if value is not None
-    }  # fmt: skip
-    if len(given) > 1:
-        raise SettingError(f"one rule at a time; got {' and '.join(given)}.")
+    rules = {"threshold": threshold, "cost": cost, "fdr": fdr, "top_k": top_k}
+    stated = [name for name, value in rules.items() if value is not None]
+    if len(stated) > 1:
+        raise SettingError(f"one rule at a time; got {' and '.join(stated)}.")
     if cost is not None:
         return p > _break_even(cost)
     if fdr is not None:
@@ -79,7 +74,7 @@ def decide(
     return p > _share(0.5 if threshold is None else threshold, "threshold")
 
 
-def _probabilities(p: Any) -> Float[np.ndarray, " edges"]:
+def _probabilities(p: ArrayLike) -> Float[np.ndarray, " edges"]:
     p = as_floats(p, "p")
     if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
         raise InputError(
@@ -88,14 +83,15 @@ def _probabilities(p: Any) -> Float[np.ndarray, " edges"]:
     return p
 
 
-def _share(value: Any, what: str) -> float:
+def _share(value: object, what: str) -> float:
     number = check_number(value, what)
     if not 0 <= number <= 1:
         raise SettingError(f"must lie between 0 and 1; got {number:g}.", argument=what)
     return number
 
 
-def _break_even(cost: Any) -> float:
+def _break_even(cost: tuple[float, float]) -> float:
+    """Return the probability above which acting costs less than not acting."""
     try:
         extra, missed = (check_number(value, "cost") for value in cost)
     except (TypeError, ValueError):
@@ -111,16 +107,17 @@ def _break_even(cost: Any) -> float:
     return extra / (extra + missed)
 
 
-def _most_within(p: np.ndarray, share: float) -> np.ndarray:
+def _most_within(p: Float[np.ndarray, " edges"], share: float) -> Bool[np.ndarray, " edges"]:
+    """Choose the most probable edges, as many as keep the mean of 1 - p within `share`."""
     order = np.argsort(-p, kind="stable")
-    expected = np.cumsum(1 - p[order]) / np.arange(1, p.size + 1)  # never falls: p goes down
+    expected = np.cumsum(1 - p[order]) / np.arange(1, p.size + 1)  # ascending, as p[order] descends
     kept = int(np.searchsorted(expected, share * (1 + 1e-12), side="right"))
     chosen = np.zeros(p.size, bool)
     chosen[order[:kept]] = True
     return chosen
 
 
-def _best(p: np.ndarray, k: Any) -> np.ndarray:
+def _best(p: Float[np.ndarray, " edges"], k: int) -> Bool[np.ndarray, " edges"]:
     number = check_number(k, "top_k")
     if not (number.is_integer() and 0 <= number <= p.size):
         raise SettingError(

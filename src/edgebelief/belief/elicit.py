@@ -1,18 +1,20 @@
-"""From beliefs about graphs to a prior over parameters.
+"""Turn beliefs about graphs into a prior over parameters.
 
-theta is hard to have an opinion on; how many pairs are joined, and into how many pieces a graph
-falls, is not. `theta_sweep` shows what theta means on inputs at hand (no labels are needed), and
-`elicit_prior` turns stated beliefs into a `Prior`.
+It is hard to have an opinion on theta, and easier to have one on the density of a graph and on its
+number of components. `theta_sweep` shows how these depend on theta for given distances (no labels
+are needed), and `elicit_prior` turns stated beliefs into a `Prior`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from ..convex import solve_path
@@ -20,43 +22,55 @@ from ..data.dataset import GraphDataset
 from ..edges import Support
 from ..errors import InputError, SettingError, SettingTypeError
 from ..infer.priors import LogNormal, Prior, lognormal
-from ..validate import as_floats, check_distances, check_number, is_one_graph
+from ..validate import as_floats, check_distances, check_number
+from .predict import DataLike, graphs_in
 
 # The quantiles of edge weight that a sweep records.
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
-# Points per factor of ten in theta: two neighbours are some 20 % apart.
+# Grid points per factor of ten in theta: neighbours are some 20 % apart.
 PER_DECADE = 12
-# The logit that delta gives a typical edge, before b is taken off: see `elicit_prior`.
+# The prior median of delta times the weight of a typical edge: see `elicit_prior`.
 CONFIDENT = 10.0
-# Points within a gap of the grid where an end of the believed range lies. Twice: an end is then
-# known to one part in a thousand.
+# Points of the finer grid between two neighbours of the grid. Refining twice gives the ends of an
+# interval to one part in a thousand.
 REFINED = 17
 
-# The distances of each graph, with its candidate edges.
-Inputs = list[tuple[Float[np.ndarray, " edges"], Support]]
+
+class Input(NamedTuple):
+    """The distances of a graph, and its candidate edges."""
+
+    e: Float[np.ndarray, " edges"]
+    support: Support
+
+
+class ThetaInterval(NamedTuple):
+    """An interval of theta; 0 or inf where it has no end."""
+
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
 class ThetaSweep:
-    """What the learned graphs look like along theta: a row per graph, a column per theta."""
+    """Properties of the learned graphs along theta: a row per graph, a column per theta."""
 
     thetas: Float[np.ndarray, " thetas"]
     density: Float[np.ndarray, "graphs thetas"]
-    """Edges (weights above 1e-5 of the graph's largest) as a share of all pairs."""
+    """The number of edges (weights above 1e-5 of the graph's largest) as a share of all pairs."""
     components: Int[np.ndarray, "graphs thetas"]
-    """Into how many pieces a graph falls."""
+    """The number of connected components."""
     weights: Float[np.ndarray, "graphs thetas levels"]
     """Quantiles of the weights of the edges, at `levels`."""
     levels: tuple[float, ...] = LEVELS
 
     @property
     def mean_density(self) -> Float[np.ndarray, " thetas"]:
-        """Over the graphs."""
+        """The mean density of the graphs."""
         return self.density.mean(0)
 
     @property
     def most_components(self) -> Int[np.ndarray, " thetas"]:
-        """Of the graph that falls into most."""
+        """The largest number of components of a graph."""
         return self.components.max(0)
 
     @property
@@ -65,7 +79,7 @@ class ThetaSweep:
         return self.weights[:, :, self.levels.index(0.5)].mean(0)
 
     def table(self) -> pd.DataFrame:
-        """A row per theta: means over the graphs, and the largest number of components."""
+        """Tabulate means over the graphs, and the largest number of components, for each theta."""
         columns = {"theta": self.thetas, "density": self.mean_density}
         columns["components"] = self.components.mean(0)
         columns["most_components"] = self.most_components
@@ -74,18 +88,21 @@ class ThetaSweep:
         return pd.DataFrame(columns)
 
 
-def theta_sweep(e: Any, thetas: Any = None, support: Support | None = None) -> ThetaSweep:
-    """Solve along theta, on unlabelled inputs: density, components, edge weights.
+def theta_sweep(
+    e: DataLike, thetas: ArrayLike | None = None, support: Support | None = None
+) -> ThetaSweep:
+    """Compute density, components and edge weights of the learned graphs along theta.
 
     The graphs are converged solutions of the convex problem (`edgebelief.convex.solve_path`), not
-    the outputs of a truncated network, which is dead where theta is large.
+    outputs of a truncated network, whose weights are all zero where theta is large.
 
     Parameters
     ----------
     e : GraphDataset, sequence of array_like, or array_like
-        The distances of several graphs, or of one: (n_edges,) or (N, N). Labels are not looked at.
+        The distances of several graphs, or of one: (n_edges,) or (N, N). Labels are not used.
     thetas : array_like, optional
-        By default a log grid from where nearly every pair is an edge to where no more can leave.
+        By default a log grid, from thetas where nearly every pair is an edge to thetas where no
+        further edge can disappear.
     support : Support, optional
         The candidate edges of every graph; by default all pairs.
 
@@ -109,8 +126,8 @@ def theta_sweep(e: Any, thetas: Any = None, support: Support | None = None) -> T
     return _sweep(inputs, np.atleast_1d(as_floats(thetas, "thetas")))
 
 
-def _sweep(inputs: Inputs, thetas: np.ndarray) -> ThetaSweep:
-    """`theta_sweep` after the door."""
+def _sweep(inputs: list[Input], thetas: Float[np.ndarray, " thetas"]) -> ThetaSweep:
+    """Compute a `ThetaSweep` of inputs that have been checked."""
     shape = len(inputs), thetas.size
     density, components = np.zeros(shape), np.zeros(shape, int)
     weights = np.zeros((*shape, len(LEVELS)))
@@ -123,14 +140,14 @@ def _sweep(inputs: Inputs, thetas: np.ndarray) -> ThetaSweep:
     return ThetaSweep(thetas, density, components, weights)
 
 
-def default_thetas(inputs: Inputs) -> Float[np.ndarray, " thetas"]:
-    """A log grid over which every graph goes from complete to its sparsest.
+def default_thetas(inputs: list[Input]) -> Float[np.ndarray, " thetas"]:
+    """Make a log grid over which every graph goes from complete to its sparsest.
 
-    As theta goes to 0 every weight goes to about 1/sqrt(L) (L candidate edges at a node), less
-    theta times how far distances are from each other, or a few times that: while that is below a
-    fifth, no edge leaves. Once theta e > 30 for the nearest pairs, the weights, of order
-    1/(theta e), are a thousand times smaller than the duals, of order theta e: which edges are left
-    depends on theta no more.
+    For small theta every weight is about 1/sqrt(L), with L candidate edges at a node, and weights
+    differ by about theta times the differences between distances. While that is below a fifth of
+    1/sqrt(L), no edge disappears. Once theta e > 30 for the nearest pairs, the weights, of order
+    1/(theta e), are a thousand times smaller than the duals, of order theta e, and the set of edges
+    no longer depends on theta.
     """
     low, high = [], []
     for e, support in inputs:
@@ -140,85 +157,89 @@ def default_thetas(inputs: Inputs) -> Float[np.ndarray, " thetas"]:
         for ends in support.endpoints:
             np.minimum.at(nearest, np.asarray(ends), np.where(e > 0, e, np.inf))
         nearest = nearest[np.isfinite(nearest)]
-        # Not the smallest: one pair of near-duplicates would stretch the grid by decades.
+        # Not the smallest: one pair of near-duplicates would extend the grid by decades.
         high.append(30 / np.quantile(nearest, 0.05) if nearest.size else 100 * low[-1])
     first, last = min(low), max(max(high), 10 * min(low))
     return np.geomspace(first, last, int(np.ceil(PER_DECADE * np.log10(last / first))) + 1)
 
 
 class Beliefs(NamedTuple):
-    """What was stated to `elicit_prior`."""
+    """The beliefs that were stated to `elicit_prior`."""
 
     density: tuple[float, float]
     max_components: int | None
     mass: float
+    """The prior probability that theta is to have where the other two hold."""
 
 
 class Elicited(Prior):
-    """A `Prior` that remembers what it was made from. Use it as any other: EdgeModel(prior=...).
+    """A `Prior` with the beliefs that it was made from. Use it as any other: EdgeModel(prior=...).
 
     Attributes
     ----------
     beliefs : Beliefs
-        As they were stated.
+        The beliefs that were stated.
     sweep : ThetaSweep
-        What theta means on the inputs: the data of the figure (`edgebelief.plots.SweepDisplay`).
-    interval : tuple of float
-        The thetas between which the beliefs hold; 0 or inf where they hold however far one goes.
+        The learned graphs along theta, which `edgebelief.plots.SweepDisplay` shows.
+    interval : ThetaInterval
+        The thetas (low, high) between which the beliefs hold; 0 or inf where there is no end.
     """
 
     def __init__(
-        self, prior: Prior, beliefs: Beliefs, sweep: ThetaSweep, interval: tuple[float, float]
-    ):
+        self, prior: Prior, beliefs: Beliefs, sweep: ThetaSweep, interval: ThetaInterval
+    ) -> None:
         super().__init__(**prior)
         self.beliefs, self.sweep, self.interval = beliefs, sweep, interval
 
 
 def elicit_prior(
-    e: Any,
+    e: DataLike,
     density: tuple[float, float],
     max_components: int | None = None,
     mass: float = 0.95,
     support: Support | None = None,
 ) -> Elicited:
-    """A prior for theta, delta, b from what is believed of the graphs.
+    """Make a prior for theta, delta and b from beliefs about the graphs.
 
     - theta: the thetas whose graphs have a density within `density` (and at most `max_components`
-      pieces) form an interval; a lognormal that puts `mass` of itself there, alike on both sides.
-      Where the interval is open (a density up to 1, or down to the sparsest that can be), it is
-      centred between the closed end and the end of the sweep, with 1 - `mass` beyond the former.
+      components) form an interval. The prior is the lognormal with probability `mass` in it and
+      equal tails. Where the interval has no end on one side (a density up to 1, or down to the
+      sparsest possible), the median is the geometric mean of the other end and of the end of the
+      sweep, and the tail beyond that other end has probability 1 - `mass`.
     - delta: lognormal, median 10 / (median edge weight at the median theta), standard deviation of
-      the log sqrt(2). A typical edge then has the logit 10 - b: next to certain for b of order 1,
-      and for most of what b may be (below 10 with 95 %). On the paper's random geometric graphs
-      the fitted delta times that weight is 12. The labels settle the rest: two thirds of the mass
-      allow a factor of 4 either way.
-    - b: lognormal(1, sqrt(2)), of order 1, as the paper's. Pairs that the network gives weight 0
-      have the logit -b, so before any label is seen each is an edge with probability 1/4 or so.
-      Graphs drawn from the model are therefore denser than those the beliefs are about: look at
-      `edgebelief.belief.checks.prior_predictive` before fitting, and restate b if you mean it.
+      the log sqrt(2). A typical edge then has the logit 10 - b: nearly certain for b of order 1,
+      and more likely than not for b below 10, which has probability 95 %. On the paper's random
+      geometric graphs the fitted delta times that weight is 12. The prior leaves the rest to the
+      labels: it gives a probability of two thirds to values within a factor of 4 of the median.
+    - b: lognormal(1, sqrt(2)), of order 1, as in the paper. Pairs to which the network gives weight
+      0 have the logit -b, so each is an edge with a prior probability of about 1/4. Graphs drawn
+      from the model are therefore denser than those that the beliefs are about: look at
+      `edgebelief.belief.checks.prior_predictive` before fitting, and replace the prior of b if it
+      does not say what you believe.
 
     Parameters
     ----------
     e : GraphDataset, sequence of array_like, or array_like
-        The distances of several graphs, or of one, as they will be fitted. No labels are used.
+        The distances of several graphs, or of one, on the scale that will be fitted. Labels are not
+        used.
     density : (float, float)
-        The mean share of pairs joined, over the graphs, is believed to lie between these.
+        The mean density of the graphs, edges as a share of pairs, is believed to lie between these.
     max_components : int, optional
-        No graph is believed to fall into more pieces.
+        No graph is believed to have more connected components.
     mass : float
-        How firmly that is believed.
+        The probability of these beliefs.
     support : Support, optional
         The candidate edges of every graph; by default all pairs.
 
     Returns
     -------
     Elicited
-        A `Prior`, with the sweep it came from.
+        A `Prior`, with the sweep that it was computed from.
 
     Raises
     ------
     ValueError
-        If no theta meets the beliefs; the message says what can be had.
+        If no theta meets the beliefs; the message says which beliefs can be met.
 
     Examples
     --------
@@ -242,54 +263,66 @@ def elicit_prior(
     return Elicited(prior, beliefs, sweep, interval)
 
 
-def _interval(inputs: Inputs, sweep: ThetaSweep, beliefs: Beliefs) -> tuple[float, float]:
-    """The thetas between which the beliefs hold; 0 and inf where there is no end."""
+def _interval(inputs: list[Input], sweep: ThetaSweep, beliefs: Beliefs) -> ThetaInterval:
+    """Compute the interval of theta in which the beliefs hold."""
     dense, sparse = _too_dense(sweep, beliefs), _too_sparse(sweep, beliefs)
     if dense[-1] or sparse[0]:
         raise _out_of_reach(sweep, beliefs)
     low, high = 0.0, np.inf
     if dense.any():
         last = int(np.flatnonzero(dense)[-1])
-        low = _refine(inputs, sweep.thetas[last : last + 2], beliefs, _too_dense)[1]
+        gap = ThetaInterval(*sweep.thetas[last : last + 2])
+        low = _refine(inputs, gap, beliefs, _too_dense).high
     if sparse.any():
         first = int(np.flatnonzero(sparse)[0])
-        high = _refine(inputs, sweep.thetas[first - 1 : first + 1], beliefs, _too_sparse)[0]
+        gap = ThetaInterval(*sweep.thetas[first - 1 : first + 1])
+        high = _refine(inputs, gap, beliefs, _too_sparse).low
     if not low < high:
-        raise _nothing_between(inputs, low, high, sweep, beliefs)
-    return low, high
+        raise _nothing_between(inputs, low, high, beliefs)
+    return ThetaInterval(low, high)
 
 
-def _too_dense(sweep: ThetaSweep, beliefs: Beliefs) -> np.ndarray:
+def _too_dense(sweep: ThetaSweep, beliefs: Beliefs) -> Bool[np.ndarray, " thetas"]:
     return sweep.mean_density > beliefs.density[1]
 
 
-def _too_sparse(sweep: ThetaSweep, beliefs: Beliefs) -> np.ndarray:
+def _too_sparse(sweep: ThetaSweep, beliefs: Beliefs) -> Bool[np.ndarray, " thetas"]:
     most = np.inf if beliefs.max_components is None else beliefs.max_components
     return (sweep.mean_density < beliefs.density[0]) | (sweep.most_components > most)
 
 
-def _refine(inputs: Inputs, gap: np.ndarray, beliefs: Beliefs, rule: Any) -> tuple[float, float]:
-    """Narrow a gap at whose two ends `rule` says different things."""
-    low, high = gap
+def _refine(
+    inputs: list[Input],
+    gap: ThetaInterval,
+    beliefs: Beliefs,
+    rule: Callable[[ThetaSweep, Beliefs], Bool[np.ndarray, " thetas"]],
+) -> ThetaInterval:
+    """Narrow an interval of theta at whose ends `rule` has different values."""
     for _ in range(2):
-        thetas = np.geomspace(low, high, REFINED)
-        said = rule(_sweep(inputs, thetas), beliefs)
-        # Almost monotone: of several changes the last of too dense, the first of too sparse.
-        changes = np.flatnonzero(said[1:] != said[:-1])
+        thetas = np.geomspace(gap.low, gap.high, REFINED)
+        values = rule(_sweep(inputs, thetas), beliefs)
+        # The density is only almost monotone, so that the value may change more than once: take the
+        # last change of `_too_dense`, the first of `_too_sparse`.
+        changes = np.flatnonzero(values[1:] != values[:-1])
         k = changes[-1] if rule is _too_dense else changes[0]
-        low, high = thetas[k], thetas[k + 1]
-    return float(low), float(high)
+        gap = ThetaInterval(float(thetas[k]), float(thetas[k + 1]))
+    return gap
 
 
-def _lognormal_within(interval: tuple[float, float], sweep: ThetaSweep, mass: float) -> LogNormal:
-    """Centred, in log theta, with `mass` inside; the sweep's end stands in for an open end."""
-    low, high = max(interval[0], sweep.thetas[0]), min(interval[1], sweep.thetas[-1])
-    one_sided = (interval[0] == 0) != (interval[1] == np.inf)
-    places = ndtri(mass) if one_sided else ndtri((1 + mass) / 2)
-    return lognormal(np.sqrt(low * high), np.log(high / low) / 2 / float(places))
+def _lognormal_within(interval: ThetaInterval, sweep: ThetaSweep, mass: float) -> LogNormal:
+    """Make the lognormal centred on the interval, in log theta, with probability `mass` in it.
+
+    Where the interval has no end, the end of the sweep takes its place.
+    """
+    low, high = max(interval.low, sweep.thetas[0]), min(interval.high, sweep.thetas[-1])
+    one_sided = (interval.low == 0) != (interval.high == np.inf)
+    standard_deviations = ndtri(mass) if one_sided else ndtri((1 + mass) / 2)
+    return lognormal(np.sqrt(low * high), np.log(high / low) / 2 / float(standard_deviations))
 
 
-def _check_beliefs(density: Any, max_components: Any, mass: Any) -> Beliefs:
+def _check_beliefs(
+    density: tuple[float, float], max_components: int | None, mass: float
+) -> Beliefs:
     try:
         low, high = (check_number(value, "density") for value in density)
     except (TypeError, ValueError):
@@ -315,7 +348,7 @@ def _check_beliefs(density: Any, max_components: Any, mass: Any) -> Beliefs:
 
 
 def _out_of_reach(sweep: ThetaSweep, beliefs: Beliefs) -> InputError:
-    """Neither end of the sweep is what was stated: the density, or the number of pieces."""
+    """Make the error for beliefs that no theta of the sweep meets."""
     low, high = beliefs.density
     sparsest, densest = sweep.mean_density.min(), sweep.mean_density.max()
     if beliefs.max_components is None or high < sparsest or low > densest:
@@ -331,9 +364,9 @@ def _out_of_reach(sweep: ThetaSweep, beliefs: Beliefs) -> InputError:
 
 
 def _nothing_between(
-    inputs: Inputs, dense_below: float, sparse_above: float, sweep: ThetaSweep, beliefs: Beliefs
+    inputs: list[Input], dense_below: float, sparse_above: float, beliefs: Beliefs
 ) -> InputError:
-    """Too sparse, or in too many pieces, before it stops being too dense."""
+    """Make the error for beliefs such that every theta is too sparse or too dense."""
     low, high = beliefs.density
     ends = _sweep(inputs, np.array([sparse_above, dense_below]))
     density, pieces = ends.mean_density, ends.most_components
@@ -351,10 +384,7 @@ def _nothing_between(
     )
 
 
-def _inputs(e: Any, support: Support | None) -> Inputs:
-    """The distances of one graph or several, each with its candidate edges."""
-    if isinstance(e, GraphDataset):
-        return [check_distances(record.e, support) for record in e]
-    if is_one_graph(e) or np.ndim(e[0]) == 0:
-        return [check_distances(e, support)]
-    return [check_distances(one, support) for one in e]
+def _inputs(e: DataLike, support: Support | None) -> list[Input]:
+    """Check the distances of one graph or several."""
+    graphs = [record.e for record in e] if isinstance(e, GraphDataset) else graphs_in(e)
+    return [Input(*check_distances(distances, support)) for distances in graphs]

@@ -1,9 +1,9 @@
-"""Why an edge is believed in: what its logit is the sum of, and the curves behind it."""
+"""Explain the belief in an edge by the summands of its logit, and by the curves behind them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -19,35 +19,36 @@ from ..errors import InputError, InputTypeError
 from ..infer.batch import Batch, ForwardModel
 from ..infer.posterior import Posterior
 from ..readouts.curves import coefficient_slices
-from .predict import as_dataset, batch_of_one
+from .predict import DataLike, as_dataset, batch_of_one
 
-# Draws behind means and bands, and the share of them that a band holds.
+# The number of draws for means and intervals, and the posterior probability of the intervals.
 DRAWS, LEVEL = 256, 0.9
 
 
 def explain(
-    key: Key | int, posterior: Posterior, data: Any, source: str, target: str, graph: int = 0
+    key: Key | int, posterior: Posterior, data: DataLike, source: str, target: str, graph: int = 0
 ) -> pd.DataFrame:
-    """What raises and what lowers belief in one edge.
+    """Split the logit of one edge into what raises it and what lowers it.
 
     Parameters
     ----------
     key : JAX key or int
-        Of the draws behind the intervals.
+        The key of the draws from the posterior.
     posterior : Posterior
     data : GraphDataset or array_like
         As for `predict`.
     source, target : str
         Names of two nodes.
     graph : int
-        In which graph, where there are several.
+        The index of the graph, where there are several.
 
     Returns
     -------
     DataFrame
-        A row per part: its contribution to the logit (mean over the posterior; low and high, the
-        ends of the interval that holds 90 %), and the value of the feature where it is a curve of
-        one. The contributions add up to the last row, the logit; its odds are exp of it.
+        A row for each summand of the logit: its contribution (the posterior mean; low and high are
+        the ends of the 90 % credible interval), and the value of the feature for a summand that is
+        a curve of one. The contributions add up to the last row, the logit; the odds of the edge
+        are exp(logit).
 
     Examples
     --------
@@ -62,42 +63,42 @@ def explain(
     """
     data = as_dataset(data)
     record = data[graph]
-    places = [_place(record.names, str(name)) for name in (source, target)]
-    if places[0] == places[1]:
+    ends = [_index_of(record.names, str(name)) for name in (source, target)]
+    if ends[0] == ends[1]:
         raise InputError(f"{source!r} is one node; an edge joins two.")
     rows, cols = record.support.endpoints
-    edge = int(np.flatnonzero((rows == min(places)) & (cols == max(places)))[0])
+    edge = int(np.flatnonzero((rows == min(ends)) & (cols == max(ends)))[0])
     return explain_edges(key, posterior, data, [edge], graph)[0]
 
 
 def explain_edges(
     key: Key | int,
     posterior: Posterior,
-    data: Any,
+    data: DataLike,
     edges: Sequence[int],
     graph: int = 0,
     n: int = DRAWS,
 ) -> list[pd.DataFrame]:
-    """What raises and what lowers belief in some edges of one graph; the network runs `n` times.
+    """Split the logits of several edges of one graph into what raises and what lowers them.
 
     Parameters
     ----------
     key : JAX key or int
-        Of the draws behind the intervals.
+        The key of the draws from the posterior.
     posterior : Posterior
     data : GraphDataset or array_like
         As for `predict`.
     edges : sequence of int
-        Their places among the graph's pairs.
+        The indices of the edges in the edge vector of the graph.
     graph : int
-        In which graph, where there are several.
+        The index of the graph, where there are several.
     n : int
-        Draws.
+        The number of draws; the network runs once for each.
 
     Returns
     -------
     list of DataFrame
-        For each edge, as of `explain`.
+        The table that `explain` returns, for each edge.
 
     Examples
     --------
@@ -114,19 +115,19 @@ def explain_edges(
     (stack,) = as_dataset(data)[graph : graph + 1].stacks()
     batch = batch_of_one(posterior.model, stack, 0)
     draws = {k: jnp.asarray(v) for k, v in posterior.draws(key, n).items()}
-    places = jnp.asarray(edges, int)
-    parts, values = _parts_of(posterior.model.forward, draws, batch, places)
+    summands = _summands(posterior.model.forward, draws, batch, jnp.asarray(edges, int))
     order = posterior.model.readout.part_names
-    each = np.stack([np.asarray(parts[name], float) for name in order])  # (parts, draws, edges)
+    # The contributions, (parts, draws, edges); the last part is their sum, the logit.
+    each = np.stack([np.asarray(summands.parts[name], float) for name in order])
     each = np.concatenate([each, each.sum(0, keepdims=True)])
-    means = [np.asarray(values[name], float).mean(0) if name in values else None for name in order]
+    inputs = {name: np.asarray(x, float).mean(0) for name, x in summands.inputs.items()}
     low, high = np.quantile(each, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=1)
     tables = []
     for k in range(len(edges)):
         table = pd.DataFrame(
             {
                 "part": [*order, "logit"],
-                "value": [*(np.nan if mean is None else mean[k] for mean in means), np.nan],
+                "value": [*(inputs[x][k] if x in inputs else np.nan for x in order), np.nan],
                 "contribution": each[:, :, k].mean(1),
                 "low": low[:, k],
                 "high": high[:, k],
@@ -137,47 +138,54 @@ def explain_edges(
     return tables
 
 
-def _place(names: tuple[str, ...], name: str) -> int:
+def _index_of(names: tuple[str, ...], name: str) -> int:
     if name not in names:
         raise InputError(f"no node is called {name!r}; there are {list(names[:8])} ...")
     return names.index(name)
 
 
-@eqx.filter_jit
-def _parts_of(
-    forward: ForwardModel, draws: dict[str, Array], batch: Batch, edges: Int[Array, " edges"]
-) -> tuple[dict[str, Array], dict[str, Array]]:
-    """The summands of the logits of some edges, and the features behind them, at each draw."""
+class _Summands(NamedTuple):
+    """The summands of the logits, and the features that they are curves of, by name."""
 
-    def at(values: dict[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
-        parts, inputs = forward.parts_at(values, batch)
-        return jax.tree.map(lambda x: x[0, edges], (parts, inputs))
+    parts: dict[str, Float[Array, "draws edges"]]
+    inputs: dict[str, Float[Array, "draws edges"]]
+
+
+@eqx.filter_jit
+def _summands(
+    forward: ForwardModel, draws: dict[str, Array], batch: Batch, edges: Int[Array, " edges"]
+) -> _Summands:
+    """Compute the summands of the logits of some edges of one graph, at each draw."""
+
+    def at(values: dict[str, Array]) -> _Summands:
+        summands = _Summands(*forward.parts_at(values, batch))
+        return jax.tree.map(lambda x: x[0, edges], summands)
 
     return lax.map(at, draws)
 
 
 class TermCurve(NamedTuple):
-    """A term of an additive readout: its curve over the values that were seen."""
+    """The curve of a term of an additive readout, over the range of its feature in the data."""
 
     name: str
     x: Float[np.ndarray, " points"]
     mean: Float[np.ndarray, " points"]
     low: Float[np.ndarray, " points"]
-    """The end of the band that holds the whole curve with probability 0.9."""
+    """The lower end of the simultaneous band, which holds the whole curve with probability 0.9."""
     high: Float[np.ndarray, " points"]
     size: float
-    """How much the term moves the logit: its root mean square over the pairs fitted."""
+    """The root mean square of the term over the fitted pairs, in units of the logit."""
     levels: tuple[str, ...] = ()
-    """What the points are called, of a category."""
+    """The names of the points, if the feature is a category."""
 
     @property
     def matters(self) -> bool:
-        """Whether the band leaves zero out anywhere."""
+        """Whether the band excludes zero at any point."""
         return bool(((self.low > 0) | (self.high < 0)).any())
 
 
 def term_curves(posterior: Posterior, key: Key | int = 0) -> list[TermCurve]:
-    """The curves of an additive readout, the largest first.
+    """Compute the curves of an additive readout, those with the largest `size` first.
 
     Examples
     --------
@@ -197,23 +205,23 @@ def term_curves(posterior: Posterior, key: Key | int = 0) -> list[TermCurve]:
         raise InputTypeError(f"{type(readout).__name__} has no curves; Additive has.")
     draws = posterior.draws(key, 4 * DRAWS)
     coefficients = draws["scales"][:, readout.groups] * draws["curves"]
-    found, places = [], coefficient_slices(readout.terms)
+    curves, slices = [], coefficient_slices(readout.terms)
     for term in readout.terms:
-        some, x = coefficients[:, places[term.name]], term.curve.points
-        f = some @ np.asarray(term.curve.columns(jnp.asarray(x)), float).T
+        of_term, x = coefficients[:, slices[term.name]], term.curve.points
+        f = of_term @ np.asarray(term.curve.columns(jnp.asarray(x)), float).T
         mean, sd = f.mean(0), np.maximum(f.std(0), 1e-12)
         half = np.quantile((np.abs(f - mean) / sd).max(1), LEVEL) * sd
-        squares = np.einsum("di,ij,dj->d", some, term.curve.gram, some)
+        squares = np.einsum("di,ij,dj->d", of_term, term.curve.gram, of_term)
         size = float(np.sqrt(max(squares.mean(), 0.0)))
-        ends = mean - half, mean + half
-        found.append(TermCurve(term.name, x, mean, *ends, size, term.curve.names))
-    return sorted(found, key=lambda curve: -curve.size)
+        levels = term.curve.names
+        curves.append(TermCurve(term.name, x, mean, mean - half, mean + half, size, levels))
+    return sorted(curves, key=lambda curve: -curve.size)
 
 
 def term_table(posterior: Posterior, key: Key | int = 0) -> pd.DataFrame:
-    """The terms of an additive readout: how much each moves the logit, and whether it is needed.
+    """Tabulate the terms of an additive readout: the size of each, and whether it is needed.
 
-    A term is needed if the band of its curve leaves zero out anywhere.
+    A term is needed if the band of its curve excludes zero at any point.
 
     Examples
     --------

@@ -1,17 +1,18 @@
-"""Scores of belief against labels.
+"""Scores of predictions against labels.
 
-Each takes `Predictions` (from `predict`, on graphs with labels), or a posterior and a data set, and
-returns a `Score`: the figure over all graphs, with one per graph beside it. Unknown labels do not
-count.
+Each takes `Predictions` (from `predict`, of graphs with labels), or a posterior and a data set, and
+returns a `Score`: a number for all graphs together, and one for each graph. Unknown labels are left
+out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
+from numpy.typing import ArrayLike
 from sklearn.metrics import brier_score_loss, zero_one_loss
 
 from ..data.dataset import GraphDataset
@@ -22,57 +23,60 @@ from .weights import WeightPredictions
 
 
 class Score(float):
-    """A figure over all graphs that knows those of each graph (NaN where no label is known)."""
+    """A score of all graphs together, which also has the score of each graph."""
 
     per_graph: Float[np.ndarray, " graphs"]
+    """NaN for a graph without known labels."""
 
-    def __new__(cls, value: float, per_graph: Any) -> Score:
+    def __new__(cls, value: float, per_graph: ArrayLike) -> Score:
         new = super().__new__(cls, value)
         new.per_graph = np.asarray(per_graph, float)
         return new
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type[Score], tuple[float, np.ndarray]]:
         return (Score, (float(self), self.per_graph))
 
     @property
     def std(self) -> float:
-        """Standard deviation over the graphs."""
+        """The standard deviation over the graphs."""
         return float(np.nanstd(self.per_graph))
 
 
 class CalibrationCurve(NamedTuple):
-    """How often belief of each strength was right. NaN in empty bins."""
+    """The accuracy of predictions by their confidence, in bins. NaN in empty bins."""
 
     confidence: Float[np.ndarray, " bins"]
-    """Mean of max(p, 1 - p)."""
+    """The mean of max(p, 1 - p)."""
     accuracy: Float[np.ndarray, " bins"]
-    """Share of edges on the believed side."""
+    """The share of edges whose label is the more probable one."""
     count: Float[np.ndarray, " bins"]  # type: ignore[assignment]
+    """The number of edges in each bin."""
     edges: Float[np.ndarray, " bins+1"]
-    """From 0.5 to 1; a bin holds its upper edge."""
+    """The edges of the bins, from 0.5 to 1; each bin contains its upper edge."""
 
 
 class Correlation(NamedTuple):
-    """Of |p - a| with the predictive sd."""
+    """The correlation of |p - a| with the predictive sd."""
 
     all: float
+    """Over all edges."""
     present: float
     """Over edges with label 1."""
     absent: float
     """Over edges with label 0."""
 
 
-def nll(predictions: Any, data: GraphDataset | None = None) -> Score:
-    """Negative log predictive probability of a graph's known labels, together.
+def nll(predictions: Predictions | Posterior, data: GraphDataset | None = None) -> Score:
+    """Compute the negative log of the joint predictive probability of a graph's known labels.
 
-    -log sum_m w_m prod_i p(a_i | draw m): the edges of a graph share the draw. The figure is the
-    mean over graphs.
+    It is -log sum_m w_m prod_i p(a_i | draw m): the edges of a graph share the draw. The score of
+    all graphs is the mean.
 
     Parameters
     ----------
     predictions : Predictions, or Posterior
     data : GraphDataset, optional
-        With a posterior: what to predict and score.
+        The data set to predict and score; with a posterior only.
 
     Examples
     --------
@@ -84,16 +88,17 @@ def nll(predictions: Any, data: GraphDataset | None = None) -> Score:
     >>> nll(Predictions(data, [EdgeBelief.of(half)], np.log([0.125])))
     2.0794415416798357
     """
-    found = _labelled(predictions, data)
-    per_graph = np.where([record.known.any() for record in found.data], -found.log_scores, np.nan)
+    predictions = _with_labels(predictions, data)
+    known = [record.known.any() for record in predictions.data]
+    per_graph = np.where(known, -predictions.log_scores, np.nan)
     return Score(float(np.nanmean(per_graph)), per_graph)
 
 
-def brier(predictions: Any, data: GraphDataset | None = None) -> Score:
-    """Mean squared error of p, averaged over the posterior: E[(p - a)^2]. The paper's.
+def brier(predictions: Predictions | Posterior, data: GraphDataset | None = None) -> Score:
+    """Compute the paper's Brier score: the mean over the posterior of the squared error of p.
 
-    It is `brier_of_mean` plus the epistemic variance, so it charges for doubt; as a score of the
-    prediction itself it is not proper. All known edges alike.
+    E[(p - a)^2] is `brier_of_mean` plus the epistemic variance. As a score of the predictive
+    probability it is therefore not proper. All known edges have equal weight.
 
     Examples
     --------
@@ -106,12 +111,14 @@ def brier(predictions: Any, data: GraphDataset | None = None) -> Score:
     0.03
     """
     return _over_edges(
-        predictions, data, lambda a, b: float(np.mean((b.mean - a) ** 2 + b.epistemic_sd**2))
+        predictions,
+        data,
+        lambda x: float(np.mean((x.belief.mean - x.a) ** 2 + x.belief.epistemic_sd**2)),
     )
 
 
-def brier_of_mean(predictions: Any, data: GraphDataset | None = None) -> Score:
-    """Mean squared error of the predictive mean, (E[p] - a)^2: the proper score.
+def brier_of_mean(predictions: Predictions | Posterior, data: GraphDataset | None = None) -> Score:
+    """Compute the mean squared error of the predictive mean, (E[p] - a)^2: a proper score.
 
     Examples
     --------
@@ -124,12 +131,12 @@ def brier_of_mean(predictions: Any, data: GraphDataset | None = None) -> Score:
     0.02
     """
     return _over_edges(
-        predictions, data, lambda a, b: float(brier_score_loss(a, b.mean, pos_label=1))
+        predictions, data, lambda x: float(brier_score_loss(x.a, x.belief.mean, pos_label=1))
     )
 
 
-def error(predictions: Any, data: GraphDataset | None = None) -> Score:
-    """Share of known edges on the wrong side of one half.
+def error(predictions: Predictions | Posterior, data: GraphDataset | None = None) -> Score:
+    """Compute the share of known edges with p on the wrong side of one half.
 
     Examples
     --------
@@ -142,16 +149,19 @@ def error(predictions: Any, data: GraphDataset | None = None) -> Score:
     0.167
     """
     return _over_edges(
-        predictions, data, lambda a, b: float(zero_one_loss(a.astype(int), (b.mean > 0.5) * 1))
+        predictions,
+        data,
+        lambda x: float(zero_one_loss(x.a.astype(int), (x.belief.mean > 0.5) * 1)),
     )
 
 
 def calibration_curve(
-    predictions: Any, data: GraphDataset | None = None, *, n_bins: int = 10
+    predictions: Predictions | Posterior, data: GraphDataset | None = None, *, n_bins: int = 10
 ) -> CalibrationCurve:
-    """How often belief of each strength was right, over all known edges of the set.
+    """Compute the accuracy of predictions by their confidence, over all known edges of the set.
 
-    Confidence max(p, 1 - p), in bins (0.5 + 0.5 (k-1)/n, 0.5 + 0.5 k/n], the first closed.
+    The confidence max(p, 1 - p) is binned: bin k is (0.5 + 0.5 (k-1)/n, 0.5 + 0.5 k/n], and the
+    first bin contains 0.5 too.
 
     Examples
     --------
@@ -166,15 +176,16 @@ def calibration_curve(
     >>> curve.count, curve.accuracy
     (array([1., 2.]), array([0., 1.]))
     """
-    a, belief = _pooled(_labelled(predictions, data))
-    return _curve(a, belief.mean, n_bins)
+    return _curve(_pooled(_with_labels(predictions, data)), n_bins)
 
 
-def ece(predictions: Any, data: GraphDataset | None = None, *, n_bins: int = 10) -> Score:
-    """Expected calibration error: |accuracy - confidence|, averaged over all known edges.
+def ece(
+    predictions: Predictions | Posterior, data: GraphDataset | None = None, *, n_bins: int = 10
+) -> Score:
+    """Compute the expected calibration error: the mean of |accuracy - confidence| over edges.
 
-    Within the bins of `calibration_curve`, pooled over the set; per graph beside it (with few edges
-    that is mostly noise).
+    Accuracy and confidence are those of the bins of `calibration_curve`, of all known edges of the
+    set together. The score of a single graph, with few edges, is mostly noise.
 
     Examples
     --------
@@ -187,19 +198,20 @@ def ece(predictions: Any, data: GraphDataset | None = None, *, n_bins: int = 10)
     0.083
     """
 
-    def of(a: np.ndarray, belief: EdgeBelief) -> float:
-        curve = _curve(a, belief.mean, n_bins)
-        return float(np.nansum(np.abs(curve.accuracy - curve.confidence) * curve.count) / a.size)
+    def score(labelled: _Labelled) -> float:
+        curve = _curve(labelled, n_bins)
+        gaps = np.abs(curve.accuracy - curve.confidence)
+        return float(np.nansum(gaps * curve.count) / labelled.a.size)
 
-    return _over_edges(predictions, data, of)
+    return _over_edges(predictions, data, score)
 
 
 def uncertainty_error_correlation(
-    predictions: Any, data: GraphDataset | None = None
+    predictions: Predictions | Posterior, data: GraphDataset | None = None
 ) -> Correlation:
-    """Correlation of |p - a| with the predictive sd: over all edges, those there, those not.
+    """Compute the correlation of |p - a| with the predictive sd, over edges with known labels.
 
-    NaN where either does not vary.
+    It is NaN where either of the two does not vary.
 
     Examples
     --------
@@ -212,11 +224,11 @@ def uncertainty_error_correlation(
     >>> round(uncertainty_error_correlation(Predictions(data, [belief], np.zeros(1))).all, 3)
     0.917
     """
-    a, belief = _pooled(_labelled(predictions, data))
-    off = np.abs(belief.mean - a)
+    a, belief = _pooled(_with_labels(predictions, data))
+    errors = np.abs(belief.mean - a)
 
-    def over(which: np.ndarray) -> float:
-        x, y = off[which], belief.total_sd[which]
+    def over(which: Bool[np.ndarray, " edges"]) -> float:
+        x, y = errors[which], belief.total_sd[which]
         if x.size < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
             return float("nan")
         return float(np.corrcoef(x, y)[0, 1])
@@ -225,16 +237,16 @@ def uncertainty_error_correlation(
 
 
 def crps(predictions: WeightPredictions) -> Score:
-    """Continuous ranked probability score of weights, over all known pairs; no edge is weight 0.
+    """Compute the continuous ranked probability score of weights, over all known pairs.
 
-    Proper, of presence and weight together, in the unit of the weights: for a prediction that is
-    one number it is the absolute error. By the library scoringrules, from draws of the prediction
-    (its estimator without bias).
+    A pair that is no edge has weight 0, so this is a proper score of presence and weight together.
+    It is in the unit of the weights: if the prediction is one number it is the absolute error. The
+    library scoringrules computes it from samples of the prediction, by an unbiased estimator.
 
     Parameters
     ----------
     predictions : WeightPredictions
-        From `predict_weights`, of graphs with weights.
+        What `predict_weights` returns for graphs with weights.
 
     Examples
     --------
@@ -250,11 +262,11 @@ def crps(predictions: WeightPredictions) -> Score:
     >>> crps(WeightPredictions(presence, [belief], 0.9, each, each))
     1.0
     """
-    return _over_weights(predictions, predictions.crps)
+    return _over_weights(predictions.crps)
 
 
 def crps_given_edge(predictions: WeightPredictions) -> Score:
-    """`crps` of the weights of edges, given that they are edges: the others do not count.
+    """Compute the `crps` of the weights of edges, given that they are edges.
 
     Examples
     --------
@@ -270,11 +282,11 @@ def crps_given_edge(predictions: WeightPredictions) -> Score:
     >>> crps_given_edge(WeightPredictions(presence, [belief], 0.9, each, each))
     1.25
     """
-    return _over_weights(predictions, predictions.crps_given_edge)
+    return _over_weights(predictions.crps_given_edge)
 
 
 def weight_coverage(predictions: WeightPredictions) -> Score:
-    """The share of edges whose weight lies in its interval; it should be near the level.
+    """Compute the share of edges whose weight lies in its interval; it should be near the level.
 
     Examples
     --------
@@ -289,21 +301,19 @@ def weight_coverage(predictions: WeightPredictions) -> Score:
     >>> weight_coverage(WeightPredictions(presence, [belief], 0.9, [None], [None]))
     0.5
     """
-    inside: list[np.ndarray | None] = []
+    covered: list[np.ndarray | None] = []
     for record, belief in zip(predictions.data, predictions, strict=True):
         if record.w is None:
-            inside.append(None)
+            covered.append(None)
             continue
-        held = (belief.low <= record.w) & (record.w <= belief.high)
-        inside.append(np.where(record.a > 0, held, np.nan))
-    return _over_weights(predictions, inside)
+        inside = (belief.low <= record.w) & (record.w <= belief.high)
+        covered.append(np.where(record.a > 0, inside, np.nan))
+    return _over_weights(covered)
 
 
-def _over_weights(
-    predictions: WeightPredictions, each: Sequence[Float[np.ndarray, " edges"] | None]
-) -> Score:
-    """The mean over pairs of what is known of some of them."""
-    kept = [np.zeros(0) if x is None else x[~np.isnan(x)] for x in each]
+def _over_weights(scores: Sequence[np.ndarray | None]) -> Score:
+    """Average scores of pairs: an array for each graph, NaN for pairs that do not count."""
+    kept = [np.zeros(0) if x is None else x[~np.isnan(x)] for x in scores]
     if not sum(x.size for x in kept):
         raise InputError(
             "no weight is known in this data set, so there is nothing to score. Weights are labels "
@@ -313,7 +323,8 @@ def _over_weights(
     return Score(float(np.concatenate(kept).mean()), per_graph)
 
 
-def _labelled(predictions: Any, data: GraphDataset | None) -> Predictions:
+def _with_labels(predictions: Predictions | Posterior, data: GraphDataset | None) -> Predictions:
+    """Return predictions of a data set with labels; compute them if a posterior is given."""
     if isinstance(predictions, Posterior):
         if data is None:
             raise InputTypeError("with a posterior, give the data set to score too.")
@@ -328,39 +339,50 @@ def _labelled(predictions: Any, data: GraphDataset | None) -> Predictions:
     return predictions
 
 
-def _of_graph(predictions: Predictions, t: int) -> tuple[np.ndarray, EdgeBelief]:
-    record = predictions.data[t]
-    return record.a[record.known], EdgeBelief(*(x[record.known] for x in predictions[t]))
+class _Labelled(NamedTuple):
+    """Edges with known labels."""
+
+    a: Float[np.ndarray, " edges"]
+    belief: EdgeBelief
 
 
-def _pooled(predictions: Predictions) -> tuple[np.ndarray, EdgeBelief]:
-    parts = [_of_graph(predictions, t) for t in range(len(predictions))]
-    beliefs = (np.concatenate(column) for column in zip(*(b for _, b in parts), strict=True))
-    return np.concatenate([a for a, _ in parts]), EdgeBelief(*beliefs)
+def _each_graph(predictions: Predictions) -> list[_Labelled]:
+    return [
+        _Labelled(record.a[record.known], EdgeBelief(*(x[record.known] for x in belief)))
+        for record, belief in zip(predictions.data, predictions, strict=True)
+    ]
+
+
+def _pooled(predictions: Predictions) -> _Labelled:
+    """Concatenate the labelled edges of all graphs."""
+    graphs = _each_graph(predictions)
+    fields = zip(*(graph.belief for graph in graphs), strict=True)
+    belief = EdgeBelief(*(np.concatenate(values) for values in fields))
+    return _Labelled(np.concatenate([graph.a for graph in graphs]), belief)
 
 
 def _over_edges(
-    predictions: Any,
+    predictions: Predictions | Posterior,
     data: GraphDataset | None,
-    score: Callable[[np.ndarray, EdgeBelief], float],
+    score: Callable[[_Labelled], float],
 ) -> Score:
-    """A score of edges: pooled over the set, and of each graph."""
-    found = _labelled(predictions, data)
-    parts = [_of_graph(found, t) for t in range(len(found))]
-    per_graph = [score(a, b) if a.size else np.nan for a, b in parts]
-    return Score(score(*_pooled(found)), per_graph)
+    """Score the edges of all graphs together, and those of each graph."""
+    predictions = _with_labels(predictions, data)
+    per_graph = [score(graph) if graph.a.size else np.nan for graph in _each_graph(predictions)]
+    return Score(score(_pooled(predictions)), per_graph)
 
 
-def _curve(a: np.ndarray, mean: np.ndarray, n_bins: int) -> CalibrationCurve:
+def _curve(labelled: _Labelled, n_bins: int) -> CalibrationCurve:
+    a, mean = labelled.a, labelled.belief.mean
     edges = 0.5 + 0.5 * np.arange(n_bins + 1) / n_bins
     confidence = np.maximum(mean, 1 - mean)
     right = (mean > 0.5) == (a == 1)
-    place = np.clip(np.searchsorted(edges, confidence, side="left") - 1, 0, n_bins - 1)
-    count = np.bincount(place, minlength=n_bins).astype(float)
+    bin_of = np.clip(np.searchsorted(edges, confidence, side="left") - 1, 0, n_bins - 1)
+    count = np.bincount(bin_of, minlength=n_bins).astype(float)
     with np.errstate(invalid="ignore"):
         return CalibrationCurve(
-            np.bincount(place, confidence, n_bins) / count,
-            np.bincount(place, right, n_bins) / count,
+            np.bincount(bin_of, confidence, n_bins) / count,
+            np.bincount(bin_of, right, n_bins) / count,
             count,
             edges,
         )

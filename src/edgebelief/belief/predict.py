@@ -1,19 +1,22 @@
-"""From a posterior and new distances to belief in each edge.
+"""Predict the edges of new graphs from a posterior and their distances.
+
+With p the probability of an edge given the parameters, and E the mean over the posterior:
 
     mean        pbar = E[p]
-    total       sd of the edge itself:  sqrt(pbar (1 - pbar))
-    epistemic   sd of p: what more labels would remove
-    aleatoric   what they would not: sqrt(E[p (1 - p)])
+    total       the sd of the edge, as 0 or 1:  sqrt(pbar (1 - pbar))
+    epistemic   the sd of p, which more labels would reduce
+    aleatoric   sqrt(E[p (1 - p)]), which they would not
 
-total^2 = epistemic^2 + aleatoric^2, and nothing here is sampled. The network runs once for each
-distinct value of its own parameters: some thirty times for `Exact`, whatever the readout's.
+total^2 = epistemic^2 + aleatoric^2. `predict` draws no random numbers. It runs the network once for
+each distinct value of the network's parameters (some thirty for `Exact`), however many values the
+readout's parameters have.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex, overload
 
 import equinox as eqx
 import jax
@@ -21,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, UInt8
+from numpy.typing import ArrayLike
 from scipy.special import expit, logsumexp
 
 from ..cores import n_cores
@@ -33,12 +37,16 @@ from ..infer.posterior import Posterior
 from ..validate import is_one_graph
 from .shift import warn_if_unlike
 
-# Network parameters per compiled call; draws of the readout's at each of them, at most.
+# Values of the network's parameters in one compiled call, and the largest number of draws of the
+# other parameters at each of them.
 BLOCK, GROUP = 32, 256
-# Fewer entries of all (N, N) arrays than this are not worth a second thread.
+# With fewer entries than this, in the (N, N) arrays of all graphs, a second thread does not pay.
 WORTHWHILE = 10_000
-# Copies of an (N, N) array that the network and the sums need, about.
+# How many (N, N) arrays the network and the sums hold at once, approximately.
 COPIES = 12
+
+# What predictions are made for: a data set, the distances of one graph, or those of several graphs.
+DataLike = GraphDataset | ArrayLike | Sequence[ArrayLike]
 
 
 class EdgeBelief(NamedTuple):
@@ -51,23 +59,30 @@ class EdgeBelief(NamedTuple):
     aleatoric_sd: Float[np.ndarray, " edges"]
 
     @classmethod
-    def of(cls, mean: Any, epistemic_sd: Any = 0.0) -> EdgeBelief:
-        """From the mean and sd of p: these two decide the rest."""
-        mean = np.clip(np.asarray(mean, float), 0, 1)
-        total = mean * (1 - mean)
-        doubt = np.clip(np.square(epistemic_sd), 0, total)
-        return cls(mean, np.sqrt(total), np.sqrt(doubt), np.sqrt(total - doubt))
+    def of(cls, mean: ArrayLike, epistemic_sd: ArrayLike = 0.0) -> EdgeBelief:
+        """Compute all four from the mean and the sd of p, which determine them."""
+        p = np.clip(np.asarray(mean, float), 0, 1)
+        total = p * (1 - p)
+        epistemic = np.clip(np.square(epistemic_sd), 0, total)
+        return cls(p, np.sqrt(total), np.sqrt(epistemic), np.sqrt(total - epistemic))
+
+
+class Interval(NamedTuple):
+    """The ends of an interval for the p of each candidate edge of one graph."""
+
+    low: Float[np.ndarray, " edges"]
+    high: Float[np.ndarray, " edges"]
 
 
 class Predictions(Sequence[EdgeBelief]):
-    """An `EdgeBelief` per graph, with the data set they are about.
+    """An `EdgeBelief` for each graph of a data set.
 
     Parameters
     ----------
     data : GraphDataset
     beliefs : sequence of EdgeBelief
-    log_scores : array
-        Log of the posterior probability of each graph's known labels, all together.
+    log_scores : array, shape (n_graphs,)
+        The log of the joint posterior predictive probability of each graph's known labels.
     """
 
     def __init__(self, data: GraphDataset, beliefs: Sequence[EdgeBelief], log_scores: np.ndarray):
@@ -76,7 +91,11 @@ class Predictions(Sequence[EdgeBelief]):
     def __len__(self) -> int:
         return len(self._beliefs)
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> EdgeBelief: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[EdgeBelief, ...]: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> EdgeBelief | tuple[EdgeBelief, ...]:
         return self._beliefs[index]
 
     def __iter__(self) -> Iterator[EdgeBelief]:
@@ -86,18 +105,18 @@ class Predictions(Sequence[EdgeBelief]):
         return f"<Predictions of {self.data!r}>"
 
 
-def predict(posterior: Posterior, data: Any, *, memory: float = 256e6) -> Predictions:
-    """Belief in every edge of every graph, on any number of nodes.
+def predict(posterior: Posterior, data: DataLike, *, memory: float = 256e6) -> Predictions:
+    """Compute the belief in every edge of every graph, on any number of nodes.
 
     Parameters
     ----------
     posterior : Posterior
     data : GraphDataset or array_like
-        Labels are not needed, and not used for the belief; known ones are scored. The distances of
+        Labels are not needed, and do not change the belief; known ones are scored. The distances of
         one graph, (n_edges,) or (N, N), are a data set of one.
     memory : float
-        Bytes to work in, beyond inputs and outputs. Fewer graphs are done at a time if it is
-        little; the answer is the same. One graph at a time is the least.
+        Bytes to work in, beyond inputs and outputs. It limits how many graphs are computed together
+        (at least one), and does not change the result.
 
     Returns
     -------
@@ -122,34 +141,33 @@ def predict(posterior: Posterior, data: Any, *, memory: float = 256e6) -> Predic
     scores = np.zeros(len(data))
     precise = jnp.result_type(float) == jnp.float64
 
-    def part(work: tuple[Stack, slice]) -> None:
-        stack, here = work
-        with jax.enable_x64(precise):  # which other threads do not know
-            mean, square, likelihood = _sums(posterior.model, table, stack, here)
-        if not np.isfinite(mean).all():
+    def fill_in(part: Stack) -> None:
+        with jax.enable_x64(precise):  # JAX keeps this setting for each thread
+            moments = _moments(posterior.model, table, part)
+        if not np.isfinite(moments.mean).all():
             raise InputError(
                 f"the network's output is not a number for some of the posterior: the layers of "
                 f"{type(posterior.model.network).__name__} diverge there. Use a prior that leaves "
                 f"such parameters out, or DPG, which is stable."
             )
-        for row, place in enumerate(stack.places[here]):
-            beliefs[place] = EdgeBelief.of(mean[row], np.sqrt(np.maximum(square[row], 0)))
-        score = logsumexp(likelihood, b=table.weights[..., None], axis=(0, 1))
-        scores[stack.places[here]] = score
+        sd = np.sqrt(np.maximum(moments.variance, 0))
+        for row, t in enumerate(part.places):
+            beliefs[t] = EdgeBelief.of(moments.mean[row], sd[row])
+        weights = table.weights[..., None]
+        scores[part.places] = logsumexp(moments.log_likelihoods, b=weights, axis=(0, 1))
 
-    stacks = data.stacks()
+    parts = [part for stack in data.stacks() for part in _parts(stack, memory, n_cores())]
     with ThreadPoolExecutor(n_cores()) as pool:
-        work = [(stack, here) for stack in stacks for here in _parts(stack, memory, n_cores())]
-        list(pool.map(part, work))
+        list(pool.map(fill_in, parts))
     return Predictions(data, [belief for belief in beliefs if belief is not None], scores)
 
 
 def sample_graphs(
-    key: Key | int, posterior: Posterior, data: Any, n: int = 100
+    key: Key | int, posterior: Posterior, data: DataLike, n: int = 100
 ) -> list[UInt8[np.ndarray, "draws edges"]]:
-    """Graphs from the posterior predictive: draw the parameters, then the edges.
+    """Sample graphs from the posterior predictive: draw the parameters, then the edges.
 
-    Edges of one sampled graph share their parameters, so they are not independent.
+    The edges of one sampled graph share their parameters, so they are not independent.
 
     Parameters
     ----------
@@ -158,12 +176,13 @@ def sample_graphs(
     data : GraphDataset or array_like
         As for `predict`.
     n : int
+        The number of graphs to sample for each graph of the data set.
 
     Returns
     -------
-    list of array
-        For each graph of the data set `n` sampled ones, 0 or 1 for each candidate edge. The
-        parameters of draw k are the same in all of them.
+    list of array, shape (n, n_edges)
+        For each graph of the data set, 0 or 1 for each candidate edge of each sample. Sample k has
+        the same parameters for all graphs.
 
     Examples
     --------
@@ -178,25 +197,25 @@ def sample_graphs(
     """
     data = as_dataset(data)
     warn_if_unlike(posterior.fingerprint, data)
-    of_params, of_edges = split(key, 2)
-    draws = {k: jnp.asarray(v) for k, v in posterior.draws(of_params, n).items()}
-    found: list[Any] = [None] * len(data)
-    for stack, stack_key in zip(data.stacks(), split(of_edges, len(data.stacks())), strict=True):
-        for row, place in enumerate(stack.places):
+    params_key, edges_key = split(key, 2)
+    draws = {k: jnp.asarray(v) for k, v in posterior.draws(params_key, n).items()}
+    sampled: dict[int, np.ndarray] = {}
+    for stack, stack_key in zip(data.stacks(), split(edges_key, len(data.stacks())), strict=True):
+        for row, t in enumerate(stack.places):
             graph_key = jax.random.fold_in(stack_key, row)
             batch, keys = batch_of_one(posterior.model, stack, row), jax.random.split(graph_key, n)
             edges = _edges_of(posterior.model.forward, draws, batch, keys)
-            found[place] = np.asarray(edges)[:, 0]
-    return found
+            sampled[t] = np.asarray(edges)[:, 0]
+    return [sampled[t] for t in range(len(data))]
 
 
 def intervals(
-    key: Key | int, posterior: Posterior, data: Any, level: float = 0.9, n: int = 256
-) -> list[tuple[Float[np.ndarray, " edges"], Float[np.ndarray, " edges"]]]:
-    """For each graph, the ends of the interval that holds each edge's p with probability `level`.
+    key: Key | int, posterior: Posterior, data: DataLike, level: float = 0.9, n: int = 256
+) -> list[Interval]:
+    """Compute a credible interval for the p of each edge of each graph.
 
-    Equal tails, from `n` draws of the parameters. It says how well the labels have pinned p down,
-    not whether the edge is there: a p of 0.5 can be known exactly.
+    It has equal tails and comes from `n` draws of the parameters. It says how precisely the labels
+    determine p, not whether the edge is present: a p of 0.5 can be known exactly.
 
     Parameters
     ----------
@@ -205,8 +224,9 @@ def intervals(
     data : GraphDataset or array_like
         As for `predict`.
     level : float
+        The posterior probability of the interval.
     n : int
-        Draws; `n` numbers are held for each pair of a graph.
+        The number of draws. Memory for `n` numbers is needed for each pair of a graph.
 
     Examples
     --------
@@ -225,36 +245,48 @@ def intervals(
     data = as_dataset(data)
     warn_if_unlike(posterior.fingerprint, data)
     draws = {k: jnp.asarray(v) for k, v in posterior.draws(key, n).items()}
-    found: list[Any] = [None] * len(data)
+    computed: dict[int, Interval] = {}
     tails = [(1 - level) / 2, (1 + level) / 2]
     for stack in data.stacks():
-        for row, place in enumerate(stack.places):
+        for row, t in enumerate(stack.places):
             batch = batch_of_one(posterior.model, stack, row)
             logits = np.array(_logits_of(posterior.model.forward, draws, batch))[:, 0]
             low, high = np.quantile(logits, tails, axis=0, overwrite_input=True)
-            found[place] = expit(low.astype(float)), expit(high.astype(float))
-    return found
+            computed[t] = Interval(expit(low.astype(float)), expit(high.astype(float)))
+    return [computed[t] for t in range(len(data))]
 
 
-def as_dataset(data: Any) -> GraphDataset:
-    """A data set, from one or from the distances of one graph."""
+def as_dataset(data: DataLike) -> GraphDataset:
+    """Return a data set as it is; make one of the distances of one graph or of several."""
     if isinstance(data, GraphDataset):
         return data
+    return GraphDataset(graphs_in(data))
+
+
+def graphs_in(data: Any) -> list[Any]:
+    """List the distances of each graph, given those of one graph or of several."""
     one = is_one_graph(data) or (len(data) > 0 and np.ndim(data[0]) == 0)
-    return GraphDataset([data] if one else data)
+    return [data] if one else list(data)
 
 
-def _parts(stack: Stack, memory: float, n_workers: int) -> list[slice]:
-    """Graphs that are done together: what fits in the memory, and work for every core."""
+def _parts(stack: Stack, memory: float, n_workers: int) -> list[Stack]:
+    """Split a stack into graphs that are computed together.
+
+    A part fits in the memory, and there is one for every worker.
+    """
     n_graphs, entries = len(stack.places), stack.support.n_nodes**2
     fits = max(int(memory / n_workers // (COPIES * 4 * entries)), 1)
     shares = n_workers if n_graphs * entries > WORTHWHILE else 1
     size = min(fits, -(-n_graphs // shares))
-    return [slice(first, first + size) for first in range(0, n_graphs, size)]
+    return [stack.part(slice(first, first + size)) for first in range(0, n_graphs, size)]
 
 
 class _Table(NamedTuple):
-    """Draws arranged by the network's parameters: a row for each distinct set of them."""
+    """Draws grouped by the network's parameters, so that the network runs once for each row.
+
+    A row has one value of the network's parameters and up to `GROUP` draws that share it. Rows that
+    are shorter than the longest are filled up with draws of weight zero.
+    """
 
     network: dict[str, Float[np.ndarray, "rows ..."]]
     others: dict[str, Float[np.ndarray, "rows group ..."]]
@@ -262,35 +294,35 @@ class _Table(NamedTuple):
 
     @classmethod
     def of(cls, posterior: Posterior) -> _Table:
-        own = posterior.model.network.params_type._fields
-        others = posterior.model.parameters[len(own) :]
-        values = [posterior.params[name] for name in own]
+        of_network = posterior.model.network.params_type._fields
+        others = posterior.model.parameters[len(of_network) :]
+        values = [posterior.params[name] for name in of_network]
         columns = np.concatenate([x.reshape(len(x), -1) for x in values], axis=1)
         _, first, inverse = np.unique(columns, axis=0, return_index=True, return_inverse=True)
         distinct = [x[first] for x in values]
         order = np.argsort(inverse.ravel(), kind="stable")
         starts = np.searchsorted(inverse.ravel()[order], np.arange(len(first) + 1))
         group = min(int(np.diff(starts).max()), GROUP)
-        pieces = [
-            (row, order[begin : min(begin + group, starts[row + 1])])
-            for row in range(len(first))
-            for begin in range(starts[row], starts[row + 1], group)
-        ]
-        weights = np.zeros((len(pieces), group))
+        # For each row of the table the distinct value that it has, and the draws in it.
+        which, draws = [], []
+        for k in range(len(first)):
+            for start in range(starts[k], starts[k + 1], group):
+                which.append(k)
+                draws.append(order[start : min(start + group, starts[k + 1])])
+        weights = np.zeros((len(draws), group))
         table = {
-            name: np.zeros((len(pieces), group, *posterior.params[name].shape[1:]))
+            name: np.zeros((len(draws), group, *posterior.params[name].shape[1:]))
             for name in others
         }
-        for k, (_, members) in enumerate(pieces):
-            weights[k, : len(members)] = posterior.weights[members]
+        for row, in_row in enumerate(draws):
+            weights[row, : len(in_row)] = posterior.weights[in_row]
             for name in others:
-                table[name][k, : len(members)] = posterior.params[name][members]
-        rows = [row for row, _ in pieces]
-        network = {name: x[rows] for name, x in zip(own, distinct, strict=True)}
+                table[name][row, : len(in_row)] = posterior.params[name][in_row]
+        network = {name: x[which] for name, x in zip(of_network, distinct, strict=True)}
         return cls(network, table, weights)
 
     def block(self, first: int) -> _Block:
-        """Take `BLOCK` rows from `first` on, filled up with rows of no weight."""
+        """Take `BLOCK` rows from `first` on, filled up with rows of weight zero."""
         rows = np.arange(first, first + BLOCK)
         inside = rows < len(self.weights)
         rows = np.where(inside, rows, 0)
@@ -302,7 +334,7 @@ class _Table(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """Rows of a table in JAX's arrays, or one of them."""
+    """Rows of a `_Table` as JAX arrays; or one row, inside a scan over the rows."""
 
     network: dict[str, Array]
     others: dict[str, Array]
@@ -310,54 +342,63 @@ class _Block(NamedTuple):
 
 
 class _Running(NamedTuple):
-    """Weight, mean and sum of squares around it, so far (West 1979)."""
+    """The total weight, weighted mean and weighted sum of squared deviations so far (West 1979)."""
 
     weight: Float[Array, ""]
     mean: Float[Array, "graphs edges"]
-    square: Float[Array, "graphs edges"]
+    squares: Float[Array, "graphs edges"]
 
 
-def _sums(
-    model: EdgeModel, table: _Table, stack: Stack, here: slice
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean and variance of p, and the log-likelihood of each graph at each draw."""
-    forward, part = model.forward, stack.part(here)
-    batch = forward.batch(part).as_jax()
-    batch = batch if part.known.any() else batch.without_labels()
+class _Moments(NamedTuple):
+    """Posterior mean and variance of p, and the log-likelihood at each draw."""
+
+    mean: Float[np.ndarray, "graphs edges"]
+    variance: Float[np.ndarray, "graphs edges"]
+    log_likelihoods: Float[np.ndarray, "rows group graphs"]
+
+
+def _moments(model: EdgeModel, table: _Table, stack: Stack) -> _Moments:
+    """Evaluate the model at every draw in the table, for the graphs of a stack together."""
+    forward = model.forward
+    batch = forward.batch(stack).as_jax()
+    batch = batch if stack.known.any() else batch.without_labels()
     running = _Running(jnp.zeros(()), jnp.zeros(batch.e.shape), jnp.zeros(batch.e.shape))
-    likelihood = []
+    blocks = []
     for first in range(0, len(table.weights), BLOCK):
         running, log_likelihoods = _add_block(forward, running, table.block(first), batch)
-        likelihood.append(np.asarray(log_likelihoods, float))
-    of_draws = np.concatenate(likelihood)[: len(table.weights)]
-    return np.asarray(running.mean, float), np.asarray(running.square, float), of_draws
+        blocks.append(np.asarray(log_likelihoods, float))
+    # The weights add up to one, so the sum of squared deviations is the variance.
+    mean, variance = np.asarray(running.mean, float), np.asarray(running.squares, float)
+    return _Moments(mean, variance, np.concatenate(blocks)[: len(table.weights)])
 
 
 @eqx.filter_jit
 def _add_block(
     forward: ForwardModel, running: _Running, block: _Block, batch: Batch
 ) -> tuple[_Running, Float[Array, "rows group graphs"]]:
-    def row(running: _Running, part: _Block) -> tuple[_Running, Array]:
-        # Every parameter has a value here; those of the readout change from draw to draw.
-        first = {name: values[0] for name, values in part.others.items()}
-        reduced = forward.run(forward.split({**part.network, **first}), batch)
+    """Add the draws of a block to the sums; return their log-likelihoods too."""
 
-        def draw(
-            running: _Running, drawn: tuple[dict[str, Array], Array]
+    def add_row(running: _Running, row: _Block) -> tuple[_Running, Array]:
+        # The network's output does not depend on the other parameters; any value of theirs will do.
+        first = {name: values[0] for name, values in row.others.items()}
+        reduced = forward.run(forward.split({**row.network, **first}), batch)
+
+        def add_draw(
+            running: _Running, draw: tuple[dict[str, Array], Array]
         ) -> tuple[_Running, Array]:
-            others, weight = drawn
-            params = forward.split({**part.network, **others})
+            others, weight = draw
+            params = forward.split({**row.network, **others})
             logits = forward.logits(params, reduced)
             total = running.weight + weight
-            off = jax.nn.sigmoid(logits) - running.mean
-            mean = running.mean + off * (weight / jnp.maximum(total, 1e-30))
-            square = running.square + weight * off * (jax.nn.sigmoid(logits) - mean)
-            fit = forward.log_likelihood(logits, params, reduced, batch)
-            return _Running(total, mean, square), fit
+            deviation = jax.nn.sigmoid(logits) - running.mean
+            mean = running.mean + deviation * (weight / jnp.maximum(total, 1e-30))
+            squares = running.squares + weight * deviation * (jax.nn.sigmoid(logits) - mean)
+            log_likelihood = forward.log_likelihood(logits, params, reduced, batch)
+            return _Running(total, mean, squares), log_likelihood
 
-        return lax.scan(draw, running, (part.others, part.weights))
+        return lax.scan(add_draw, running, (row.others, row.weights))
 
-    return lax.scan(row, running, block)
+    return lax.scan(add_row, running, block)
 
 
 @eqx.filter_jit
@@ -371,8 +412,8 @@ def _logits_of(
 def _edges_of(
     forward: ForwardModel, draws: dict[str, Array], batch: Batch, keys: Array
 ) -> UInt8[Array, "draws graphs edges"]:
-    def at(drawn: tuple[dict[str, Array], Array]) -> Array:
-        values, key = drawn
+    def at(draw: tuple[dict[str, Array], Array]) -> Array:
+        values, key = draw
         p = jax.nn.sigmoid(forward.logits_at(values, batch))
         return jax.random.bernoulli(key, p).astype(jnp.uint8)
 

@@ -1,30 +1,32 @@
-"""What follows from a graph that is not known for sure."""
+"""Propagate belief in edges to functions of the whole graph, by sampling graphs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 import networkx as nx
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool
+from numpy.typing import ArrayLike
 
 from ..data.dataset import GraphRecord
 from ..data.randomness import Key
 from ..errors import InputError, InputTypeError, SettingError
 from ..infer.posterior import Posterior
-from .predict import as_dataset, sample_graphs
+from .predict import DataLike, as_dataset, sample_graphs
+
+# A row per drawn graph: numbers, a column per key of the mapping, or arrays stacked.
+DrawnValues = pd.Series | pd.DataFrame | np.ndarray
 
 
 def propagate(
     key: Key | int,
     posterior: Posterior,
-    data: Any,
-    function: Callable[[nx.Graph], Any],
+    data: DataLike,
+    function: Callable[[nx.Graph], object],
     n: int = 100,
-) -> list[Any]:
-    """The posterior predictive of a function of a graph, for each graph of a data set.
+) -> list[DrawnValues]:
+    """Draw from the posterior predictive of a function of a graph, for each graph of a data set.
 
     Parameters
     ----------
@@ -33,9 +35,10 @@ def propagate(
     data : GraphDataset or array_like
         As for `predict`.
     function : callable
-        Takes a `networkx.Graph` with the nodes' names, returns a number, an array, or a mapping.
+        A function of a `networkx.Graph` whose nodes are the names. It returns a number, an array,
+        or a mapping.
     n : int
-        Graphs drawn.
+        The number of graphs to draw.
 
     Returns
     -------
@@ -60,15 +63,23 @@ def propagate(
     data = as_dataset(data)
     drawn = sample_graphs(key, posterior, data, n)
     return [
-        _collected([function(to_networkx(record, one)) for one in some])
-        for record, some in zip(data, drawn, strict=True)
+        _collected([function(to_networkx(record, edges)) for edges in graphs])
+        for record, graphs in zip(data, drawn, strict=True)
     ]
 
 
 def to_networkx(
-    record: GraphRecord, edges: Bool[np.ndarray, " edges"], **attributes: Any
+    record: GraphRecord, edges: ArrayLike, **attributes: Sequence[float] | np.ndarray
 ) -> nx.Graph:
-    """A graph with the nodes' names and the chosen edges, and numbers on them by name.
+    """Make a graph of the chosen edges, with the nodes' names.
+
+    Parameters
+    ----------
+    record : GraphRecord
+    edges : array_like of bool or int, shape (n_edges,)
+        True or 1 for each candidate edge that the graph has.
+    **attributes : sequence of float
+        A number for each candidate edge, as an attribute of that name.
 
     Examples
     --------
@@ -83,13 +94,14 @@ def to_networkx(
     graph = nx.Graph()
     graph.add_nodes_from(record.names)
     rows, cols = record.support.endpoints
-    for k in np.flatnonzero(edges):
+    for k in np.flatnonzero(edges).tolist():
         numbers = {name: float(values[k]) for name, values in attributes.items()}
         graph.add_edge(record.names[rows[k]], record.names[cols[k]], **numbers)
     return graph
 
 
-def _collected(values: list[Any]) -> Any:
+def _collected(values: list[object]) -> DrawnValues:
+    """Collect what a function returned for each drawn graph in a table, a series or an array."""
     if all(isinstance(value, Mapping) for value in values):
         return pd.DataFrame(values)
     arrays = [_array(value) for value in values]
@@ -102,7 +114,7 @@ def _collected(values: list[Any]) -> Any:
     return pd.Series(values) if shapes == {()} else np.stack(arrays)
 
 
-def _array(value: Any) -> np.ndarray:
+def _array(value: object) -> np.ndarray:
     try:
         array = np.asarray(value)
     except ValueError:  # ragged

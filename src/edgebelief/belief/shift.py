@@ -1,4 +1,4 @@
-"""Whether new inputs are like those that were fitted."""
+"""Warn if the inputs of a prediction differ in kind from those of the fit."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from ..data.dataset import GraphDataset
 from ..infer.posterior import Fingerprint
 
-# Distances larger or smaller than the fitted ones by this factor are warned about; so is a
-# difference in their relative noise sqrt(2/P) of this size.
+# A warning is due if the distances are larger or smaller than the fitted ones by this factor, or if
+# their relative noise, sqrt(2/P) for P signals, differs by this much.
 SCALE, NOISE = 5.0, 0.1
 
 
@@ -19,7 +19,7 @@ class BeliefWarning(UserWarning):
 
 
 def warn_if_unlike(fitted: Fingerprint, data: GraphDataset) -> None:
-    """Warn if the distances are of another kind than those that were fitted."""
+    """Warn if the distances have another scale or another noise than those that were fitted."""
     new = Fingerprint.of(data)
     if new.scale == fitted.scale:  # both may be zero
         ratio = 1.0

@@ -1,18 +1,18 @@
-"""From a posterior and new distances to the weight of each edge.
+"""Predict the weights of edges of new graphs from a posterior and their distances.
 
-If the pair is an edge, its weight has the density
+If a pair is an edge, its weight has the mixture density
 
-    p(w | edge) = sum_m v_m LogNormal(w; c_m, s_m),    v_m ~ p_m,
+    p(w | edge) = sum_m v_m LogNormal(w; c_m, s_m),    v_m proportional to p_m,
 
-over draws m of the parameters: those that believe in the edge count more. Its mean is a sum; its
-quantiles are where the distribution function, which is a sum too, has risen far enough, so that few
-draws make no tail too short.
+over draws m of the parameters, where p_m is the probability of the edge. The mean is that of the
+mixture. Quantiles are computed from the distribution function of the mixture, not from samples, so
+that the tails are right even with few draws.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, SupportsIndex, overload
 
 import equinox as eqx
 import jax
@@ -20,18 +20,19 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.scipy.special import logsumexp, ndtr, ndtri
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float
 
 from ..data.dataset import GraphDataset, GraphRecord, Stack
 from ..data.randomness import Key, split
 from ..errors import InputError, SettingError
 from ..infer.batch import Batch, ForwardModel
 from ..infer.posterior import Posterior
-from .predict import Predictions, as_dataset, predict
+from ..readouts.curves import AnyArray
+from .predict import DataLike, Predictions, as_dataset, predict
 
-# Halvings of the interval in which a quantile is known to lie: to single precision.
+# Bisections of the interval in which a quantile lies: single precision has 24 bits.
 HALVINGS = 24
-# Pairs times draws that are worked on at a time.
+# The largest number of pairs times draws to hold at once.
 NUMBERS = 2**21
 
 
@@ -39,29 +40,32 @@ class WeightBelief(NamedTuple):
     """Belief in the weight of each candidate edge of one graph."""
 
     probability: Float[np.ndarray, " edges"]
-    """Of the edge."""
+    """The probability of the edge."""
     mean: Float[np.ndarray, " edges"]
-    """Of its weight, if it is an edge; as are the next three."""
+    """The mean of the weight, given that the pair is an edge."""
     median: Float[np.ndarray, " edges"]
+    """The median of the weight, given that the pair is an edge."""
     low: Float[np.ndarray, " edges"]
-    """The ends of an interval with equal tails."""
+    """The lower end of a credible interval with equal tails, given that the pair is an edge."""
     high: Float[np.ndarray, " edges"]
+    """The upper end of that interval."""
     expected: Float[np.ndarray, " edges"]
-    """The mean of the weight where no edge counts as zero: probability times mean."""
+    """The mean of the weight, which is zero for a pair that is no edge: probability times mean."""
 
 
 class WeightPredictions(Sequence[WeightBelief]):
-    """A `WeightBelief` per graph, with the data set they are about.
+    """A `WeightBelief` for each graph of a data set.
 
     Parameters
     ----------
     presence : Predictions
-        Belief in the edges; its data set is the one this is about.
+        Belief in the edges of the same data set.
     beliefs : sequence of WeightBelief
     level : float
-        Of the intervals.
-    crps, crps_given_edge : sequence of array, or of None for a graph without weights
-        Of each pair: see `edgebelief.metrics.crps`. NaN where there is nothing to score.
+        The probability of the intervals.
+    crps, crps_given_edge : sequence of array or None
+        The score of each pair, for each graph: see `edgebelief.metrics.crps`. NaN where there is
+        nothing to score; None for a graph without weights.
     """
 
     def __init__(
@@ -82,7 +86,11 @@ class WeightPredictions(Sequence[WeightBelief]):
     def __len__(self) -> int:
         return len(self._beliefs)
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> WeightBelief: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[WeightBelief, ...]: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> WeightBelief | tuple[WeightBelief, ...]:
         return self._beliefs[index]
 
     def __iter__(self) -> Iterator[WeightBelief]:
@@ -93,22 +101,23 @@ class WeightPredictions(Sequence[WeightBelief]):
 
 
 def predict_weights(
-    key: Key | int, posterior: Posterior, data: Any, level: float = 0.9, n: int = 256
+    key: Key | int, posterior: Posterior, data: DataLike, level: float = 0.9, n: int = 256
 ) -> WeightPredictions:
-    """The weight of every edge of every graph, should it be one; with an interval.
+    """Predict the weight of every pair of every graph, given that it is an edge.
 
     Parameters
     ----------
     key : JAX key or int
     posterior : Posterior
-        Of a model with `WeightedEdges`.
+        The posterior of a model with `WeightedEdges`.
     data : GraphDataset or array_like
         As for `predict`; known weights are scored.
     level : float
-        The probability with which the interval holds the weight of an edge.
+        The probability of the intervals for weights.
     n : int
-        Draws of the parameters; `n` numbers are held for each pair of a graph. Of a pair that is
-        hardly believed to be an edge, few of them count, and its interval is rough.
+        The number of draws of the parameters. Memory for `n` numbers is needed for each pair of a
+        graph. For a pair that is hardly believed to be an edge few draws count, and its interval is
+        rough.
 
     Returns
     -------
@@ -141,113 +150,142 @@ def predict_weights(
         )
     data = as_dataset(data)
     presence = predict(posterior, data)
-    of_params, of_members = split(key, 2)
-    draws = {name: jnp.asarray(x) for name, x in posterior.draws(of_params, n).items()}
-    tails = jnp.array([0.5, (1 - level) / 2, (1 + level) / 2])
-    beliefs: list[Any] = [None] * len(data)
-    scores: list[Any] = [(None, None)] * len(data)
+    params_key, weights_key = split(key, 2)
+    draws = {name: jnp.asarray(x) for name, x in posterior.draws(params_key, n).items()}
+    levels = jnp.array([0.5, (1 - level) / 2, (1 + level) / 2])
+    beliefs: dict[int, WeightBelief] = {}
+    scores: dict[int, _Scores] = {}
     for stack in data.stacks():
-        for part in _together(stack, n):
+        for part in _parts(stack, n):
             batch = model.forward.batch(part).without_labels().as_jax()
-            laws = _laws(model.forward, draws, batch)
-            told = np.exp(np.asarray(_told(*laws, tails), float))
-            members = None
+            mixture = _mixture(model.forward, draws, batch)
+            summary = _LogSummary(*(np.asarray(x, float) for x in _log_summary(mixture, levels)))
+            sampled = None
             if part.w is not None and part.known.any():
-                members_key = jax.random.fold_in(of_members, part.places[0])
-                members = [np.asarray(x, float) for x in _members(members_key, *laws)]
-            for row, place in enumerate(part.places):
-                p, (mean, median, low, high) = presence[place].mean, told[:, row]
-                beliefs[place] = WeightBelief(p, mean, median, low, high, p * mean)
-                if members is not None and data[place].w is not None:
-                    scores[place] = _scored(data[place], *(x[:, row] for x in members))
-    return WeightPredictions(presence, beliefs, level, *zip(*scores, strict=True))
+                part_key = jax.random.fold_in(weights_key, part.places[0])
+                sampled = _Samples(*(np.asarray(x, float) for x in _samples(part_key, mixture)))
+            for row, t in enumerate(part.places):
+                p, mean = presence[t].mean, np.exp(summary.mean[row])
+                median, low, high = np.exp(summary.quantiles[:, row])
+                beliefs[t] = WeightBelief(p, mean, median, low, high, p * mean)
+                if sampled is not None and data[t].w is not None:
+                    scores[t] = _scores(data[t], _Samples(*(x[:, row] for x in sampled)))
+    in_order = [scores.get(t, _Scores(None, None)) for t in range(len(data))]
+    return WeightPredictions(
+        presence,
+        [beliefs[t] for t in range(len(data))],
+        level,
+        [score.all_pairs for score in in_order],
+        [score.given_edge for score in in_order],
+    )
 
 
-def _together(stack: Stack, n: int) -> list[Stack]:
-    """Graphs that are done together, in equal parts but for the last."""
+def _parts(stack: Stack, n: int) -> list[Stack]:
+    """Split a stack into graphs that are computed together, in equal parts but for the last."""
     n_graphs = len(stack.places)
     size = max(1, NUMBERS // (n * stack.support.n_edges))
     size = -(-n_graphs // -(-n_graphs // size))
     return [stack.part(slice(first, first + size)) for first in range(0, n_graphs, size)]
 
 
-@eqx.filter_jit
-def _laws(
-    forward: ForwardModel, draws: dict[str, Array], batch: Batch
-) -> tuple[Array, Array, Array]:
-    """Compute logits, and mean and sd of log weights, at each draw."""
+class _Mixture(NamedTuple):
+    """The law of the weight of each pair at each draw of the parameters."""
 
-    def at(values: dict[str, Array]) -> tuple[Array, Array, Array]:
+    logits: Float[Array, "draws graphs edges"]
+    centre: Float[Array, "draws graphs edges"]
+    """The mean of the log weight, given that the pair is an edge."""
+    spread: Float[Array, "draws 1 1"]
+    """Its standard deviation."""
+
+    @property
+    def shares(self) -> Float[Array, "draws graphs edges"]:
+        """The weight v_m of each draw, in proportion to the probability of the edge."""
+        return jax.nn.softmax(jax.nn.log_sigmoid(self.logits), axis=0)
+
+
+@eqx.filter_jit
+def _mixture(forward: ForwardModel, draws: dict[str, Array], batch: Batch) -> _Mixture:
+    def at(values: dict[str, Array]) -> _Mixture:
         params = forward.split(values)
         reduced = forward.run(params, batch)
         centre, spread = forward.log_weights(params, reduced)
-        return forward.logits(params, reduced), centre, spread[None, None]
+        return _Mixture(forward.logits(params, reduced), centre, spread[None, None])
 
     return lax.map(at, draws)
 
 
+class _LogSummary(NamedTuple):
+    """Logarithms of the mean and of quantiles of the weight, given that the pair is an edge."""
+
+    mean: Float[AnyArray, "graphs edges"]
+    quantiles: Float[AnyArray, "levels graphs edges"]
+
+
 @jax.jit
-def _told(
-    logits: Float[Array, "draws graphs edges"],
-    centre: Float[Array, "draws graphs edges"],
-    spread: Float[Array, "draws 1 1"],
-    tails: Float[Array, " tails"],
-) -> Float[Array, "1+tails graphs edges"]:
-    """The logarithms of the mean and of quantiles of the weight, if there is an edge."""
-    share = jax.nn.softmax(jax.nn.log_sigmoid(logits), axis=0)
-    mean = logsumexp(centre + spread**2 / 2, axis=0, b=share)
+def _log_summary(mixture: _Mixture, levels: Float[Array, " levels"]) -> _LogSummary:
+    """Summarise the mixture by its mean and its quantiles at `levels`."""
+    shares, centre, spread = mixture.shares, mixture.centre, mixture.spread
 
-    def quantile(tail: Array) -> Array:
-        each = centre + spread * ndtri(tail)  # the mixture's lies between those of its parts
+    def quantile(level: Array) -> Array:
+        # The quantile of a mixture lies between the least and the largest of its components'.
+        each = centre + spread * ndtri(level)
 
-        def halve(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        def halve(_: ArrayLike, ends: tuple[Array, Array]) -> tuple[Array, Array]:
             low, high = ends
             middle = (low + high) / 2
-            below = (share * ndtr((middle - centre) / spread)).sum(0) < tail
+            below = (shares * ndtr((middle - centre) / spread)).sum(0) < level
             return jnp.where(below, middle, low), jnp.where(below, high, middle)
 
         low, high = lax.fori_loop(0, HALVINGS, halve, (each.min(0), each.max(0)))
         return (low + high) / 2
 
-    return jnp.concatenate([mean[None], lax.map(quantile, tails)])
+    mean = logsumexp(centre + spread**2 / 2, axis=0, b=shares)
+    return _LogSummary(mean, lax.map(quantile, levels))
+
+
+class _Samples(NamedTuple):
+    """Logarithms of sampled weights of each pair, as many as draws."""
+
+    all_pairs: Float[AnyArray, "draws *graphs edges"]
+    """-inf for no edge."""
+    given_edge: Float[AnyArray, "draws *graphs edges"]
+    """Given that the pair is an edge."""
 
 
 @jax.jit
-def _members(
-    key: Array,
-    logits: Float[Array, "draws graphs edges"],
-    centre: Float[Array, "draws graphs edges"],
-    spread: Float[Array, "draws 1 1"],
-) -> tuple[Array, Array]:
-    """Logarithms of weights drawn from the prediction, -inf for no edge; and if there is one."""
-    of_noise, of_edge, of_draw = jax.random.split(key, 3)
-    noise = jax.random.normal(of_noise, (2, *logits.shape))
-    there = jax.random.bernoulli(of_edge, jax.nn.sigmoid(logits))
-    all_pairs = jnp.where(there, centre + spread * noise[0], -jnp.inf)
-    # Draws that believe in the edge come more often.
-    rising = jnp.cumsum(jax.nn.softmax(jax.nn.log_sigmoid(logits), axis=0), axis=0)
-    n = len(logits)
-    ticks = (jnp.arange(n) + jax.random.uniform(of_draw)) / n
-    find = jax.vmap(jax.vmap(lambda one: jnp.searchsorted(one, ticks), 1, 1), 1, 1)
-    chosen = jnp.minimum(find(rising), n - 1)
-    again = jnp.take_along_axis(centre, chosen, 0) + spread[chosen, 0, 0] * noise[1]
-    return all_pairs, again
+def _samples(key: Array, mixture: _Mixture) -> _Samples:
+    logits, centre, spread = mixture
+    noise_key, edge_key, draw_key = jax.random.split(key, 3)
+    noise = jax.random.normal(noise_key, (2, *logits.shape))
+    present = jax.random.bernoulli(edge_key, jax.nn.sigmoid(logits))
+    all_pairs = jnp.where(present, centre + spread * noise[0], -jnp.inf)
+    # Systematic resampling of the draws, in proportion to the probability of the edge.
+    n, cumulative = len(logits), jnp.cumsum(mixture.shares, axis=0)
+    ticks = (jnp.arange(n) + jax.random.uniform(draw_key)) / n
+    find = jax.vmap(jax.vmap(lambda column: jnp.searchsorted(column, ticks), 1, 1), 1, 1)
+    chosen = jnp.minimum(find(cumulative), n - 1)
+    given_edge = jnp.take_along_axis(centre, chosen, 0) + spread[chosen, 0, 0] * noise[1]
+    return _Samples(all_pairs, given_edge)
 
 
-def _scored(
-    record: GraphRecord, all_pairs: np.ndarray, of_edges: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The CRPS of each known pair, and of each edge; NaN for others."""
+class _Scores(NamedTuple):
+    """The CRPS of each known pair, and of each edge; NaN for others, None without weights."""
+
+    all_pairs: Float[np.ndarray, " edges"] | None
+    given_edge: Float[np.ndarray, " edges"] | None
+
+
+def _scores(record: GraphRecord, samples: _Samples) -> _Scores:
+    """Score the samples of the weights of one graph, which are known."""
     from scoringrules import crps_ensemble  # slow to import
 
-    found = []
-    for which, members in ((record.known, all_pairs), (record.a > 0, of_edges)):
+    def crps(which: np.ndarray, log_weights: AnyArray) -> np.ndarray:
+        assert record.w is not None
         each = np.full(record.e.size, np.nan)
-        # "pwm" by probability-weighted moments: unbiased, however few the members.
+        # "pwm" by probability-weighted moments: unbiased, however few the samples.
         each[which] = crps_ensemble(
-            record.w[which],  # type: ignore[index]
-            np.exp(members[:, which]).T,
-            estimator="pwm",
+            record.w[which], np.exp(log_weights[:, which]).T, estimator="pwm"
         )
-        found.append(each)
-    return found[0], found[1]
+        return each
+
+    return _Scores(crps(record.known, samples.all_pairs), crps(record.a > 0, samples.given_edge))

@@ -1,4 +1,4 @@
-"""From what a network knows to the logit of each edge."""
+"""Readouts turn the output of a network into the logit of each edge."""
 
 from ..networks import Network
 from .additive import Additive, AdditiveParams
@@ -30,7 +30,7 @@ __all__ = [
 
 
 def papers_readout(network: Network) -> Readout:
-    """The one that the paper gives to a network.
+    """Return the readout that the paper uses with a network.
 
     Examples
     --------

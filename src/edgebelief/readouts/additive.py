@@ -1,56 +1,56 @@
-"""Additive: the paper's readout, and a smooth curve of everything else that is known of a pair."""
+"""Additive: the paper's readout, plus a smooth curve of each of several features of a pair."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Array, ArrayLike, Float, Int
 
 from ..data.dataset import Stack
+from ..edges import Support
 from ..errors import InputError, Remedy, Setting
 from ..networks import Output
-from .base import Readout
-from .curves import Term, coefficient_slices, curve_of, levels_of
+from .base import Pairs, Readout
+from .curves import AnyArray, Term, coefficient_slices, curve_of, levels_of
 from .features import ALL, OF_DISTANCES, OF_OUTPUT, pair_features, relative_output
 
-# What other parts of a logit, and their sum, are called.
+# The names of other parts of a logit, and of their sum, which no covariate may have.
 RESERVED = ("weight", "baseline", "slack", "logit")
 
 
 class AdditiveParams(NamedTuple):
-    """delta, b: as of `Affine`. curves: the curves' coefficients, in units of `scales`."""
+    """delta, b: see `AffineParams`. curves: coefficients, as multiples of their `scales`."""
 
-    delta: Any
-    b: Any
-    curves: Any
-    scales: Any
+    delta: Float[ArrayLike, ""]
+    b: Float[ArrayLike, ""]
+    curves: Float[AnyArray, " curves"]
+    scales: Float[AnyArray, " scales"]
 
 
 class Additive(Readout):
     """logit = delta a - b + sum_k f_k(x_k), with a smooth curve f_k of each feature x_k of a pair.
 
-    Each curve is a straight line and a wiggle, and each of the two has a scale of its own that is
-    learned; a category has a height for each of its levels (`edgebelief.readouts.curves`). A scale
-    near zero is a term that is not there: with few labels all of them stay small, and what is left
-    is the paper's readout.
+    Each curve is the sum of a straight line and a nonlinear part, each with a learned scale; a
+    category has a height for each of its levels (`edgebelief.readouts.curves`). A scale near zero
+    removes its term. With few labels all scales stay small, and the paper's readout remains.
 
     Parameters
     ----------
     features : tuple of str
-        Which of the built-in features to use: see `edgebelief.readouts.features`.
+        The built-in features to use: see `edgebelief.readouts.features`.
     covariates : tuple of str, optional
-        Names of pair covariates that the data set carries, as further terms; by default all.
+        Names of pair covariates of the data set to use as further terms; by default all.
     relative : bool
-        Features relative to their graph (see `edgebelief.readouts.features`), so that a model
-        carries over to graphs of other units, at a small cost in sharpness. The network should
-        then see relative distances too, which `GraphLearner` takes care of. For graphs of other
-        sizes, use what the network knows alone, ``features=OF_NETWORK``: distances and ranks mean
-        other things in larger graphs.
+        Whether features are relative to their graph (see `edgebelief.readouts.features`). The model
+        then applies to graphs whose distances are in other units, at a small cost in sharpness. The
+        network should be given relative distances too; `GraphLearner` does that. For graphs of
+        other sizes use only features of the network's output, ``features=OF_NETWORK``: what a
+        distance or a rank means depends on the size.
 
     Examples
     --------
@@ -69,9 +69,9 @@ class Additive(Readout):
     covariates: tuple[str, ...] | None = eqx.field(static=True, default=None)
     relative: bool = eqx.field(static=True, default=False)
     levels: tuple[tuple[str, tuple[str, ...]], ...] = eqx.field(static=True, default=())
-    """The levels of covariates that are categories; found in the data."""
+    """The levels of each covariate that is a category; set by `prepared`."""
     terms: tuple[Term, ...] = ()
-    """Found in the data."""
+    """Set by `prepared`."""
 
     params_type = AdditiveParams
     unlisted = ("curves", "scales")
@@ -93,12 +93,12 @@ class Additive(Readout):
 
     @property
     def groups(self) -> Int[np.ndarray, " curves"]:
-        """Which scale each coefficient of the curves is in units of."""
-        found: list[int] = []
+        """The index of the scale that each coefficient of the curves is a multiple of."""
+        groups: list[int] = []
         for term in self._terms():
-            first = found[-1] + 1 if found else 0
-            found += [first + scale for scale in term.curve.scales]
-        return np.array(found)
+            first = groups[-1] + 1 if groups else 0
+            groups += [first + scale for scale in term.curve.scales]
+        return np.array(groups)
 
     @property
     def possible_terms(self) -> dict[str, tuple[str, ...]]:
@@ -121,7 +121,7 @@ class Additive(Readout):
         groups = self.groups
         return {"curves": groups.size, "scales": int(groups.max()) + 1}
 
-    def pairs(self, stack):
+    def pairs(self, stack: Stack) -> Float[np.ndarray, "graphs edges features"] | None:
         features = tuple(name for name in self.features if name in OF_DISTANCES)
         covariates = self.covariates or ()
         if not features and not covariates:
@@ -133,80 +133,98 @@ class Additive(Readout):
                 f"have {list(stack.covariates)}",
                 remedy=Remedy("Pass {}, with the same names", Setting("covariates", ...)),
             )
-        found = [pair_features(stack.e, stack.support.n_nodes, features, self.relative)]
+        columns = [pair_features(stack.e, stack.support.n_nodes, features, self.relative)]
         levels = dict(self.levels)
-        found += [
-            _numbers(name, stack.covariates[name], levels.get(name))[..., None]
+        columns += [
+            _as_numbers(name, stack.covariates[name], levels.get(name))[..., None]
             for name in covariates
         ]
-        return np.concatenate(found, -1)
+        return np.concatenate(columns, -1)
 
-    def inputs(self, output: Output, support: Any, pairs: Any) -> dict[str, Any]:
-        """The features by name."""
-        output = self._own(output, support)
-        own = [name for name in self.features if name in OF_OUTPUT]
-        found = {name: OF_OUTPUT[name](output, support) for name in own}
+    def inputs(
+        self, output: Output, support: Support, pairs: Pairs | None
+    ) -> dict[str, Float[Array, "... edges"]]:
+        values = self._values(output, support, pairs)
+        return {name: jnp.asarray(x) for name, x in values.items()}
+
+    def _values(
+        self, output: Output, support: Support, pairs: Pairs | None
+    ) -> dict[str, Float[AnyArray, "... edges"]]:
+        """Return the values of all features and covariates, by name; NumPy's if `pairs` is."""
+        output = self._scaled(output, support)
+        names = [name for name in self.features if name in OF_OUTPUT]
+        values: dict[str, AnyArray] = {name: OF_OUTPUT[name](output, support) for name in names}
         covariates = self.covariates or ()
-        given = [name for name in self.features if name in OF_DISTANCES] + list(covariates)
-        if given and pairs is None:
+        of_pairs = [name for name in self.features if name in OF_DISTANCES] + list(covariates)
+        if of_pairs and pairs is None:
             raise InputError("this readout needs the features of pairs: see EdgeModel.pairs.")
-        found |= {name: pairs[..., k] for k, name in enumerate(given)}
-        return {name: found[name] for name in (*self.features, *covariates)}
+        if pairs is not None:
+            values |= {name: pairs[..., k] for k, name in enumerate(of_pairs)}
+        return {name: values[name] for name in (*self.features, *covariates)}
 
     def prepared(self, stacks: Sequence[Stack], outputs: Sequence[Output]) -> Additive:
-        """Make curves for the values that the features have in the data."""
-        everything = dict.fromkeys(name for stack in stacks for name in stack.covariates)
-        covariates = tuple(everything) if self.covariates is None else self.covariates
+        """Make a curve of each feature for the values that it has in the data."""
+        all_names = dict.fromkeys(name for stack in stacks for name in stack.covariates)
+        covariates = tuple(all_names) if self.covariates is None else self.covariates
         levels = tuple((name, _levels(name, stacks)) for name in covariates)
-        levels = tuple((name, found) for name, found in levels if found)
-        one = Additive(self.features, covariates, self.relative, levels)
+        levels = tuple((name, level_names) for name, level_names in levels if level_names)
+        readout = Additive(self.features, covariates, self.relative, levels)
         all_values: dict[str, list[np.ndarray]] = {}
         for stack, output in zip(stacks, outputs, strict=True):
-            inputs = one.inputs(output, stack.support, one.pairs(stack))
-            for name, values in inputs.items():
+            of_stack = readout._values(output, stack.support, readout.pairs(stack))
+            for name, values in of_stack.items():
                 all_values.setdefault(name, []).append(np.asarray(values, float).ravel())
         terms = []
         for name, parts in all_values.items():
-            x, own = np.concatenate(parts), dict(levels).get(name)
-            curve = curve_of(x) if own is None else levels_of(x, own)
+            x, level_names = np.concatenate(parts), dict(levels).get(name)
+            curve = curve_of(x) if level_names is None else levels_of(x, level_names)
             if curve is not None:
                 terms.append(Term(name, curve))
-        return one.with_terms(tuple(terms))
+        return readout.with_terms(tuple(terms))
 
-    def reduce(self, output, support, pairs):
-        """The columns that the logits are linear in: a, -1, and the curves'."""
-        inputs, a = self.inputs(output, support, pairs), self._own(output, support).a
-        columns = [a[..., None], -jnp.ones_like(a)[..., None]]
-        columns += [term.curve.columns(inputs[term.name]) for term in self._terms()]
+    def reduce(
+        self, output: Output, support: Support, pairs: Pairs | None
+    ) -> Float[Array, "... edges columns"]:
+        """Compute the columns that the logits are linear in: a, -1, and those of the curves."""
+        values, a = self._values(output, support, pairs), self._scaled(output, support).a
+        columns: list[AnyArray] = [a[..., None], -jnp.ones_like(a)[..., None]]
+        columns += [term.curve.columns(values[term.name]) for term in self._terms()]
         return jnp.concatenate(columns, -1)
 
-    def logits(self, params, reduced):
+    def logits(
+        self, params: AdditiveParams, reduced: Float[Array, "... edges columns"]
+    ) -> Float[Array, "... edges"]:
         curves = params.scales[self.groups] * params.curves
         return reduced @ jnp.concatenate([jnp.stack([params.delta, params.b]), curves])
 
-    def parts(self, params, reduced):
+    def parts(
+        self, params: AdditiveParams, reduced: Float[Array, "... edges columns"]
+    ) -> dict[str, Float[Array, "... edges"]]:
         curves = params.scales[self.groups] * params.curves
-        found = {"weight": params.delta * reduced[..., 0], "baseline": params.b * reduced[..., 1]}
-        for name, here in coefficient_slices(self._terms()).items():
-            found[name] = reduced[..., 2:][..., here] @ curves[here]
-        return found
+        parts = {"weight": reduced[..., 0] * params.delta, "baseline": reduced[..., 1] * params.b}
+        for name, of_term in coefficient_slices(self._terms()).items():
+            parts[name] = reduced[..., 2:][..., of_term] @ curves[of_term]
+        return parts
 
-    def columns(self, reduced):
+    def columns(
+        self, reduced: Float[Array, "... edges columns"]
+    ) -> Float[Array, "... edges columns"]:
         return reduced
 
-    def _own(self, output: Output, support: Any) -> Output:
+    def _scaled(self, output: Output, support: Support) -> Output:
         return relative_output(output, support) if self.relative else output
 
     def _terms(self) -> tuple[Term, ...]:
         if not self.terms:
             raise InputError(
-                "this readout has not seen data yet, so it has no curves: see EdgeModel.prepared."
+                "this readout has not seen data yet, so it has no curves. Every engine's run "
+                "prepares it, by edgebelief.infer.prepare.prepare."
             )
         return self.terms
 
 
 def _levels(name: str, stacks: Sequence[Stack]) -> tuple[str, ...]:
-    """The levels of a covariate that is a category; none of one that is a number."""
+    """Return the levels of a covariate that is a category, none for one that is a number."""
     columns = [stack.covariates[name] for stack in stacks if name in stack.covariates]
     kinds = {column.dtype.kind == "U" for column in columns}
     if len(kinds) > 1:
@@ -214,8 +232,8 @@ def _levels(name: str, stacks: Sequence[Stack]) -> tuple[str, ...]:
     return tuple(sorted({str(x) for c in columns for x in np.unique(c)})) if True in kinds else ()
 
 
-def _numbers(name: str, values: np.ndarray, levels: tuple[str, ...] | None) -> np.ndarray:
-    """A covariate as numbers: of a category, the places of the levels."""
+def _as_numbers(name: str, values: np.ndarray, levels: tuple[str, ...] | None) -> np.ndarray:
+    """Return a covariate as numbers: for a category, the index of the level of each pair."""
     if (values.dtype.kind == "U") != (levels is not None):
         was, now = ("numbers", "text") if levels is None else ("a category", "numbers")
         raise InputError(

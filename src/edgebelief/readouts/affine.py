@@ -1,17 +1,20 @@
 """The paper's readout: p = sigmoid(delta a - b)."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
 
-from .base import Readout
+from ..edges import Support
+from ..networks import Output
+from .base import Pairs, Readout
 
 
 class AffineParams(NamedTuple):
-    """delta: how fast belief grows with the weight. b: how little is believed at weight zero."""
+    """delta: the slope in the weight. b: minus the logit at weight zero."""
 
-    delta: Any
-    b: Any
+    delta: Float[ArrayLike, ""]
+    b: Float[ArrayLike, ""]
 
 
 class Affine(Readout):
@@ -33,14 +36,20 @@ class Affine(Readout):
     part_names = ("weight", "baseline")
     params_type = AffineParams
 
-    def reduce(self, output, support, pairs):
+    def reduce(
+        self, output: Output, support: Support, pairs: Pairs | None
+    ) -> Float[Array, "... edges"]:
         return output.a
 
-    def logits(self, params, reduced):
-        return params.delta * reduced - params.b
+    def logits(
+        self, params: AffineParams, reduced: Float[Array, "... edges"]
+    ) -> Float[Array, "... edges"]:
+        return reduced * params.delta - params.b
 
-    def columns(self, reduced):
+    def columns(self, reduced: Float[Array, "... edges"]) -> Float[Array, "... edges 2"]:
         return jnp.stack([reduced, -jnp.ones_like(reduced)], -1)
 
-    def parts(self, params, reduced):
-        return {"weight": params.delta * reduced, "baseline": -params.b * jnp.ones_like(reduced)}
+    def parts(
+        self, params: AffineParams, reduced: Float[Array, "... edges"]
+    ) -> dict[str, Float[Array, "... edges"]]:
+        return {"weight": reduced * params.delta, "baseline": -jnp.ones_like(reduced) * params.b}

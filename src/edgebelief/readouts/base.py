@@ -1,4 +1,4 @@
-"""What a readout is."""
+"""Readout: the interface from a network's output to the logit of each edge."""
 
 from __future__ import annotations
 
@@ -14,54 +14,54 @@ from ..data.dataset import Stack
 from ..edges import Support
 from ..errors import InputTypeError
 from ..networks import Output
-from .curves import Term
+from .curves import AnyArray, Term
+
+# Features of pairs that do not depend on the network, in the order of `Readout.pairs`.
+Pairs = Float[AnyArray, "... edges features"]
 
 
 class Readout(eqx.Module):
-    """From what a network knows, and what is known of the pairs, to the logit of each edge.
+    """Turn a network's output, and features of the pairs, into the logit of each edge. Abstract.
 
-    In two steps, so that the first is done once for all parameters of the readout: `reduce` keeps
-    of the network's output what the logits need, `logits` turns it into them. Elementwise in the
-    leading axes: one graph or a stack, whatever the network was given.
+    There are two steps. `reduce` keeps the part of the network's output that the logits depend on;
+    it runs once for all parameters of the readout. `logits` computes the logits from that part. All
+    arrays may have leading axes: the output may be of one graph or of a stack of graphs.
     """
 
     params_type: ClassVar[Any]
-    """The named tuple of its parameters; the field names are the sampling-site names."""
+    """The named tuple of the parameters; its field names are the names of the sampling sites."""
     linear: ClassVar[bool] = True
-    """Whether the logits are linear in coefficients: `columns`."""
+    """Whether the logits are `columns` times a vector of coefficients."""
     unlisted: ClassVar[tuple[str, ...]] = ()
-    """Vectors of parameters that no table lists."""
-    scale: ClassVar[Any] = None
-    """The scale of distances that it is made for ("median", "relative"); None for their own."""
+    """The names of vector parameters that tables of parameters leave out."""
 
     @abc.abstractmethod
-    def reduce(
-        self, output: Output, support: Support, pairs: Float[Array, "... edges features"] | None
-    ) -> Any:
-        """What the logits need, whatever the readout's parameters."""
+    def reduce(self, output: Output, support: Support, pairs: Pairs | None) -> Array:
+        """Compute what the logits depend on besides the readout's parameters."""
 
     @abc.abstractmethod
-    def logits(self, params: Any, reduced: Any) -> Float[Array, "... edges"]:
-        """The logits."""
+    def logits(self, params: Any, reduced: Array) -> Float[Array, "... edges"]:
+        """Compute the logit of each edge from what `reduce` returned."""
 
     def __call__(
-        self,
-        params: Any,
-        output: Output,
-        support: Support,
-        pairs: Float[Array, "... edges features"] | None = None,
+        self, params: Any, output: Output, support: Support, pairs: Pairs | None = None
     ) -> Float[Array, "... edges"]:
-        """Both steps."""
+        """Compute the logit of each edge: `reduce`, then `logits`."""
         return self.logits(params, self.reduce(output, support, pairs))
 
     @property
     def is_prepared(self) -> bool:
-        """Whether it has seen what it needs to see of the data."""
+        """Whether everything that must be set from the data is set."""
         return True
 
     @property
+    def scale(self) -> str | None:
+        """The scale of distances that it expects, "median" or "relative"; None for any scale."""
+        return None
+
+    @property
     def n_channels(self) -> int | None:
-        """How many channels it reads; None for a network without an axis of them."""
+        """The number of channels that it reads; None for networks without an axis of channels."""
         return None
 
     @property
@@ -71,21 +71,21 @@ class Readout(eqx.Module):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """The terms that are curves of a feature; none by default."""
+        """The terms that are curves of one feature each; by default there are none."""
         return ()
 
     @property
     def possible_terms(self) -> dict[str, tuple[str, ...]]:
-        """The features that may have a term, each with its levels (none for a number)."""
+        """The features that may have a term, each with its levels (none for numbers)."""
         return {}
 
     def with_terms(self, terms: tuple[Term, ...]) -> Readout:
-        """The readout with these terms, made for features in `possible_terms`."""
+        """Return the readout with these terms, of features in `possible_terms`."""
         return self
 
     @property
     def covariates(self) -> tuple[str, ...] | None:
-        """The pair covariates that it uses; None for all that the data have, none by default."""
+        """The pair covariates that it uses, by default none; None for all that the data have."""
         return ()
 
     @property
@@ -96,26 +96,29 @@ class Readout(eqx.Module):
     @property
     @abc.abstractmethod
     def part_names(self) -> tuple[str, ...]:
-        """The names of what the logits are the sum of, in the order of tables."""
+        """The names of the summands of the logits, in the order in which tables list them."""
 
     def inputs(
-        self, output: Output, support: Support, pairs: Float[Array, "... edges features"] | None
+        self, output: Output, support: Support, pairs: Pairs | None
     ) -> dict[str, Float[Array, "... edges"]]:
-        """The features that `terms` are curves of, by name."""
+        """Return the features that `terms` are curves of, by name."""
         return {}
 
     def pairs(self, stack: Stack) -> Float[np.ndarray, "graphs edges features"] | None:
-        """What is known of each pair before the network runs; None if only the network counts."""
+        """Compute the features of pairs that do not depend on the network; None if none is used."""
         return None
 
     def prepared(self, stacks: Sequence[Stack], outputs: Sequence[Output]) -> Readout:
-        """Make the readout for the data it will be fitted to, and the network's outputs there."""
+        """Return the readout with everything set that depends on the data to be fitted.
+
+        `outputs` are the network's outputs for `stacks`.
+        """
         return self
 
     @abc.abstractmethod
-    def parts(self, params: Any, reduced: Any) -> dict[str, Float[Array, "... edges"]]:
-        """The summands of the logits, by the names of `part_names`."""
+    def parts(self, params: Any, reduced: Array) -> dict[str, Float[Array, "... edges"]]:
+        """Return the summands of the logits, by the names in `part_names`."""
 
-    def columns(self, reduced: Any) -> Float[Array, "... edges columns"]:
-        """What the logits are linear in, with a coefficient for each, if they are (`linear`)."""
+    def columns(self, reduced: Array) -> Float[Array, "... edges columns"]:
+        """Return the design matrix of the logits, for readouts that are `linear`."""
         raise InputTypeError(f"{type(self).__name__} has no coefficient for each column.")

@@ -1,27 +1,31 @@
 """The paper's readout of a network with several channels."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
 
-from .base import Readout
+from ..edges import Support
+from ..networks import Output
+from .base import Pairs, Readout
+from .curves import AnyArray
 
 
 class ChannelsParams(NamedTuple):
-    """delta: one for each channel. b: how little is believed at weight zero."""
+    """delta: the slope in the weight of each channel. b: minus the logit at weight zero."""
 
-    delta: Any
-    b: Any
+    delta: Float[AnyArray, " channels"]
+    b: Float[ArrayLike, ""]
 
 
 class Channels(Readout):
-    """logit = mean over channels j of delta_j a_j, less b. With one channel it is `Affine`.
+    """logit = mean over channels j of delta_j a_j, minus b. With one channel it is `Affine`.
 
     Parameters
     ----------
     channels : int
-        As many as the network's.
+        The number of channels of the network.
 
     Examples
     --------
@@ -50,15 +54,25 @@ class Channels(Readout):
     def part_names(self) -> tuple[str, ...]:
         return (*(f"channel {j + 1}" for j in range(self.channels)), "baseline")
 
-    def reduce(self, output, support, pairs):
+    def reduce(
+        self, output: Output, support: Support, pairs: Pairs | None
+    ) -> Float[Array, "... edges channels"]:
         return jnp.moveaxis(output.a, -2, -1) / self.channels
 
-    def logits(self, params, reduced):
+    def logits(
+        self, params: ChannelsParams, reduced: Float[Array, "... edges channels"]
+    ) -> Float[Array, "... edges"]:
         return reduced @ jnp.asarray(params.delta) - params.b
 
-    def columns(self, reduced):
+    def columns(
+        self, reduced: Float[Array, "... edges channels"]
+    ) -> Float[Array, "... edges channels+1"]:
         return jnp.concatenate([reduced, -jnp.ones_like(reduced[..., :1])], -1)
 
-    def parts(self, params, reduced):
-        each = {f"channel {j + 1}": params.delta[j] * reduced[..., j] for j in range(self.channels)}
-        return each | {"baseline": -params.b * jnp.ones_like(reduced[..., 0])}
+    def parts(
+        self, params: ChannelsParams, reduced: Float[Array, "... edges channels"]
+    ) -> dict[str, Float[Array, "... edges"]]:
+        parts = {
+            f"channel {j + 1}": reduced[..., j] * params.delta[j] for j in range(self.channels)
+        }
+        return parts | {"baseline": -jnp.ones_like(reduced[..., 0]) * params.b}

@@ -1,13 +1,14 @@
 """A function of one feature: a smooth curve, or a height for each level of a category.
 
-A curve is a straight line and a wiggle, each on its own scale.
+A curve is the sum of a straight line and a nonlinear part, each with a scale of its own:
 
     f(x) = w_0 (x - m)/s + sum_k w_k r_k(x)
 
-r_k are cubic B-splines (SciPy's), less their best straight line over the pairs that were seen, in
-coordinates in which the penalty on curvature, the integral of f''^2, is the squared length of w: so
-that a standard normal w is a smooth curve. Both parts are scaled to have a mean square of one over
-those pairs. Beyond the outermost knots the curve goes on straight.
+The r_k are combinations of SciPy's cubic B-splines. The straight line that fits them best over the
+pairs in the data is subtracted, and the penalty on curvature, the integral of f''^2, is
+proportional to the sum of the w_k^2: a standard normal w gives a smooth curve. Line and nonlinear
+part are each scaled to a mean square of one over those pairs. Beyond the outermost knots the curve
+is extrapolated as a straight line.
 """
 
 from __future__ import annotations
@@ -21,21 +22,25 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.interpolate import BSpline
 
-# Places of knots, from the lowest to the highest value seen, at equal shares of the pairs; but none
-# nearer than this share of the range: polynomials between them would be steeper than float32 holds.
+# Knots lie at this many equally spaced quantiles of the feature, the extremes included. Two knots
+# are at least this share of the range apart: between nearer ones the coefficients of the
+# polynomials would be too large for float32.
 KNOTS, NEAR = 6, 1e-3
+
+# A NumPy or a JAX array.
+AnyArray = Array | np.ndarray
 
 
 class Curve(eqx.Module):
-    """The functions that a curve is made of."""
+    """The basis of a curve: the line and the r_k, as piecewise polynomials."""
 
     centre: float = eqx.field(static=True)
     spread: float = eqx.field(static=True)
-    knots: Float[np.ndarray, " intervals+1"]
+    knots: Float[np.ndarray, " knots"]
     pieces: Float[np.ndarray, "4 intervals wiggles"]
-    """Polynomial coefficients of each r_k in each interval, the cubic first."""
+    """Polynomial coefficients of each r_k between each two knots, the cubic one first."""
     gram: Float[np.ndarray, "columns columns"]
-    """Mean products of the line and the r_k, over the pairs that were seen."""
+    """Mean products of the line and the r_k, over the pairs in the data."""
 
     @property
     def n_wiggles(self) -> int:
@@ -43,43 +48,43 @@ class Curve(eqx.Module):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of levels, which a curve does not have."""
+        """The names of the levels of a category: none, for a curve is of a number."""
         return ()
 
     @property
     def scales(self) -> tuple[int, ...]:
-        """Which of its scales each column is in units of."""
+        """The index of the scale that multiplies each column: 0 for the line, 1 for the r_k."""
         return (0,) + (1,) * self.n_wiggles
 
     @property
     def points(self) -> Float[np.ndarray, " points"]:
-        """Values of the feature to draw it at."""
+        """Values of the feature at which a plot evaluates the curve."""
         return np.linspace(self.knots[0], self.knots[-1], 101)
 
-    def columns(self, x: Float[Array, "..."]) -> Float[Array, "... columns"]:
-        """The line, then the r_k."""
+    def columns(self, x: Float[AnyArray, "..."]) -> Float[AnyArray, "... columns"]:
+        """Evaluate the line, then the r_k."""
         line = ((x - self.centre) / self.spread)[..., None]
         if not self.n_wiggles:
             return line
         knots = jnp.asarray(self.knots, x.dtype)
         inside = jnp.clip(x, knots[0], knots[-1])
-        place = jnp.searchsorted(knots[1:-1], inside, side="right")
-        u = (inside - knots[place])[..., None]
-        cubic, square, linear, constant = jnp.asarray(self.pieces, x.dtype)[:, place]
+        interval = jnp.searchsorted(knots[1:-1], inside, side="right")
+        u = (inside - knots[interval])[..., None]
+        cubic, square, linear, constant = jnp.asarray(self.pieces, x.dtype)[:, interval]
         value = ((cubic * u + square) * u + linear) * u + constant
         slope = (3 * cubic * u + 2 * square) * u + linear
         return jnp.concatenate([line, value + slope * (x - inside)[..., None]], -1)
 
 
 class Levels(eqx.Module):
-    """A height for each level of a category, less their mean; all on one scale.
+    """A height for each level of a category, with mean zero over the pairs; all on one scale.
 
-    The feature is the place of the level in `names`.
+    The value of the feature is the index of the level in `names`.
     """
 
     names: tuple[str, ...] = eqx.field(static=True)
     shares: Float[np.ndarray, " levels"]
-    """Of the pairs that were seen."""
+    """The share of the pairs in the data that has each level."""
 
     @property
     def gram(self) -> Float[np.ndarray, "levels levels"]:
@@ -94,28 +99,31 @@ class Levels(eqx.Module):
     def points(self) -> Float[np.ndarray, " levels"]:
         return np.arange(len(self.names), dtype=float)
 
-    def columns(self, x: Float[Array, "..."]) -> Float[Array, "... levels"]:
-        """Whether it is each of the levels."""
+    def columns(self, x: Float[AnyArray, "..."]) -> Float[Array, "... levels"]:
+        """Compute the indicator of each level, minus its share."""
         shares = jnp.asarray(self.shares, x.dtype)
-        own = x[..., None] == jnp.arange(len(self.names))
-        return (own - shares) / jnp.sqrt(1 - (shares**2).sum())  # of mean square one together
+        indicators = x[..., None] == jnp.arange(len(self.names))
+        # Scaled so that the squares of all columns have mean one together.
+        return (indicators - shares) / jnp.sqrt(1 - (shares**2).sum())
 
 
 class Term(eqx.Module):
-    """A feature and the curve of it."""
+    """A feature, by its name, and the curve of it."""
 
     name: str = eqx.field(static=True)
     curve: Curve | Levels
 
 
 def coefficient_slices(terms: Sequence[Term]) -> dict[str, slice]:
-    """Which of the coefficients of all terms, in a row, belong to each term."""
+    """Return the slice of the coefficients, those of all terms in a row, of each term."""
     ends = np.cumsum([0, *(len(term.curve.scales) for term in terms)])
     return {term.name: slice(int(ends[k]), int(ends[k + 1])) for k, term in enumerate(terms)}
 
 
 def levels_of(x: Float[np.ndarray, " pairs"], names: tuple[str, ...]) -> Levels | None:
-    """Made for the levels that a category has; None if it has only one.
+    """Make the basis for a category with the levels `names`; None if only one of them occurs.
+
+    `x` is the index of the level of each pair.
 
     Examples
     --------
@@ -129,9 +137,9 @@ def levels_of(x: Float[np.ndarray, " pairs"], names: tuple[str, ...]) -> Levels 
 
 
 def curve_of(x: Float[np.ndarray, " pairs"]) -> Curve | None:
-    """Made for the values that a feature has; None if it has only one.
+    """Make the basis of a curve for the values `x` of a feature; None if they are all equal.
 
-    Few different values (a binary covariate, say) get a line alone.
+    A feature with few different values (a binary covariate, say) gets a line alone.
 
     Examples
     --------
@@ -149,34 +157,36 @@ def curve_of(x: Float[np.ndarray, " pairs"]) -> Curve | None:
     if len(np.unique(x)) <= 3 or len(ends) < 3:
         ends = np.array([x.min(), x.max()])
         return Curve(centre, spread, ends, np.zeros((4, 1, 0)), np.ones((1, 1)))
-    # Knots beyond the ends, as far apart as the outermost ones.
+    # A cubic spline needs three more knots beyond either end; they are as far apart as the two
+    # knots at that end.
     first, last = ends[1] - ends[0], ends[-1] - ends[-2]
     steps = np.arange(1, 4)
     knots = np.concatenate([ends[0] - first * steps[::-1], ends, ends[-1] + last * steps])
     basis = BSpline(knots, np.eye(len(knots) - 4), 3)
-    # Coordinates in which the curvature is the squared length; lines have none, and are left out.
+    # Coordinates in which the integrated squared curvature is the squared length. Straight lines,
+    # which have no curvature, are left out.
     fine = np.linspace(ends[0], ends[-1], 512)
     bend = basis(fine, 2) * spread**2
     curvature, axes = np.linalg.eigh(bend.T @ bend / len(fine))
     bent = curvature > 1e-8 * curvature.max()
     mix = axes[:, bent] / np.sqrt(curvature[bent])
-    # Without their best line, and of mean square one together.
+    # Subtract the best straight line, and scale to a mean square of one for all together.
     lines = np.stack([np.ones_like(x), (x - centre) / spread], 1)
     wiggles = basis(x) @ mix
     straight = np.linalg.lstsq(lines, wiggles, rcond=None)[0]
     rest = wiggles - lines @ straight
     size = np.sqrt((rest**2).mean(0).sum())
-    both = np.column_stack([lines[:, 1], rest / size])
+    columns = np.column_stack([lines[:, 1], rest / size])
     curves, starts = BSpline(knots, mix, 3), ends[:-1]
     pieces = np.stack([curves(starts, k) / factorial(k) for k in (3, 2, 1, 0)])
     rate = straight[1] / spread
     pieces[2] -= rate
     pieces[3] -= straight[0] + rate * (starts[:, None] - centre)
-    return Curve(centre, spread, ends, pieces / size, both.T @ both / len(x))
+    return Curve(centre, spread, ends, pieces / size, columns.T @ columns / len(x))
 
 
 def _apart(knots: Float[np.ndarray, " knots"]) -> Float[np.ndarray, " fewer"]:
-    """In order, the first and the last, and those between that are not near their neighbours."""
+    """Keep the first and the last knot, and those between that are not `NEAR` another one."""
     least, kept = NEAR * (knots[-1] - knots[0]), [knots[0]]
     for knot in knots[1:-1]:
         if knot - kept[-1] > least and knots[-1] - knot > least:

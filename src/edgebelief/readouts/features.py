@@ -1,21 +1,23 @@
-"""Symmetric features of pairs: what the network and the distances know about them.
+"""Features of pairs, computed from the network's output and from the distances.
 
-Every feature is the same from both ends, so that renaming the nodes renames the features with them.
-Of the network's output
+Every feature is symmetric in the two nodes of a pair, so that permuting the nodes permutes the
+features. From the network's output:
 
     z                 S'lam/2 - theta e: how far above or below the threshold a pair is
     lam sum, lam gap  lam_i + lam_j, |lam_i - lam_j|
 
-and of the distances, before the network runs,
+From the distances alone, where a sum is x_i + x_j and a gap is |x_i - x_j|:
 
     distance          e_ij
-    mean sum, gap     of each node's mean distance to the others; likewise its minimum and spread
-    rank sum, gap     of the logarithms of the place of j among i's neighbours, and of i among j's
+    mean sum, gap     x_i is the mean distance of node i to the others
+    minimum sum, gap  x_i is the smallest of these distances
+    spread sum, gap   x_i is their standard deviation
+    rank sum, gap     of the logarithms of the rank of j among i's neighbours, and of i among j's
 
-Relative to the graph, distances are over the median of their sizes, ranks over N - 1, z over its
-root mean square, lam over its mean. Weights and duals of a graph with as many edges a node in
-proportion fall with the root of N - 1, and so must distances for theta to mean the same; 20 nodes
-are where nothing changes.
+Features that are relative to their graph divide distances by the median of their absolute values,
+ranks by N - 1, z by its root mean square, and lam by its mean. If the number of edges at a node is
+proportional to N, weights and duals fall as 1/sqrt(N - 1), and distances must be scaled alike for
+theta to keep its meaning. These factors are one at N = 20, as in the paper's graphs.
 """
 
 from __future__ import annotations
@@ -29,10 +31,11 @@ from jaxtyping import Array, Float
 from ..edges import Complete, Support
 from ..networks import Output
 
+# By name, the features that are computed from the network's output.
 OF_OUTPUT: dict[str, Callable[[Output, Support], Array]] = {
     "z": lambda output, support: output.z,
-    "lam sum": lambda output, support: jnp.add(*_ends(output.lam, support)),
-    "lam gap": lambda output, support: jnp.abs(jnp.subtract(*_ends(output.lam, support))),
+    "lam sum": lambda output, support: jnp.add(*_at_ends(output.lam, support)),
+    "lam gap": lambda output, support: jnp.abs(jnp.subtract(*_at_ends(output.lam, support))),
 }
 OF_DISTANCES = (
     "distance",
@@ -49,18 +52,19 @@ OF_NETWORK = tuple(OF_OUTPUT)
 ALL = (*OF_NETWORK, *OF_DISTANCES)
 
 
-def _ends(lam: Array, support: Support) -> tuple[Array, Array]:
+def _at_ends(lam: Float[Array, "... nodes"], support: Support) -> tuple[Array, Array]:
+    """Return the values of `lam` at the first and at the second node of each pair."""
     rows, cols = support.endpoints
     return lam[..., rows], lam[..., cols]
 
 
 def size_of(n_nodes: int) -> float:
-    """How large a graph is, for `relative_output`: 1 at 20 nodes, as the paper's graphs have."""
+    """Return the factor on weights in `relative_output`: sqrt((N - 1)/19), which is 1 at N = 20."""
     return float(np.sqrt((n_nodes - 1) / 19))
 
 
 def relative_output(output: Output, support: Support) -> Output:
-    """A network's output relative to its graph."""
+    """Scale a network's output relative to its graph."""
     rms = jnp.sqrt(jnp.mean(output.z**2, -1, keepdims=True))
     mean = output.lam.mean(-1, keepdims=True)
     tiny = jnp.finfo(output.z.dtype).tiny
@@ -74,14 +78,14 @@ def relative_output(output: Output, support: Support) -> Output:
 def of_distances(
     e: Float[np.ndarray, " edges"], n_nodes: int, relative: bool = False
 ) -> dict[str, Float[np.ndarray, " edges"]]:
-    """The features of `OF_DISTANCES` of one graph.
+    """Compute the features in `OF_DISTANCES` of one graph.
 
     Examples
     --------
     >>> import numpy as np
     >>> from edgebelief.readouts.features import of_distances
-    >>> found = of_distances(np.array([1.0, 2.0, 4.0]), 3)
-    >>> found["mean sum"], found["minimum gap"]
+    >>> features = of_distances(np.array([1.0, 2.0, 4.0]), 3)
+    >>> features["mean sum"], features["minimum gap"]
     (array([4. , 4.5, 5.5]), array([0., 1., 1.]))
     """
     support = Complete(n_nodes)
@@ -92,18 +96,18 @@ def of_distances(
     others = matrix[~np.eye(n_nodes, dtype=bool)].reshape(n_nodes, n_nodes - 1)
     rows, cols = support.endpoints
     nodes = {"mean": others.mean(1), "minimum": others.min(1), "spread": others.std(1)}
-    found = {"distance": e}
+    features = {"distance": e}
     for name, value in nodes.items():
-        found[f"{name} sum"] = value[rows] + value[cols]
-        found[f"{name} gap"] = np.abs(value[rows] - value[cols])
-    place = np.log(_ranks(matrix) / (n_nodes - 1 if relative else 1))
-    found["rank sum"] = place[rows, cols] + place[cols, rows]
-    found["rank gap"] = np.abs(place[rows, cols] - place[cols, rows])
-    return found
+        features[f"{name} sum"] = value[rows] + value[cols]
+        features[f"{name} gap"] = np.abs(value[rows] - value[cols])
+    log_rank = np.log(_ranks(matrix) / (n_nodes - 1 if relative else 1))
+    features["rank sum"] = log_rank[rows, cols] + log_rank[cols, rows]
+    features["rank gap"] = np.abs(log_rank[rows, cols] - log_rank[cols, rows])
+    return features
 
 
 def _ranks(matrix: Float[np.ndarray, "nodes nodes"]) -> Float[np.ndarray, "nodes nodes"]:
-    """The place of each node among the neighbours of each other, from 1; the mean of ties."""
+    """Rank the other nodes by their distance to each node (a row), from 1; ties get their mean."""
     from scipy.stats import rankdata
 
     n_nodes = len(matrix)
@@ -119,9 +123,9 @@ def pair_features(
     names: tuple[str, ...],
     relative: bool = False,
 ) -> Float[np.ndarray, "graphs edges features"]:
-    """Features of the distances of several graphs of one size, in the order of `names`."""
-    out = np.empty((*e.shape, len(names)))
-    for t, one in enumerate(e if names else ()):
-        found = of_distances(one, n_nodes, relative)
-        out[t] = np.stack([found[name] for name in names], -1)
-    return out
+    """Compute features of the distances of several graphs of one size, in the order of `names`."""
+    table = np.empty((*e.shape, len(names)))
+    for t, distances in enumerate(e if names else ()):
+        features = of_distances(distances, n_nodes, relative)
+        table[t] = np.stack([features[name] for name in names], -1)
+    return table

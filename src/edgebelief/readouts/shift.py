@@ -1,16 +1,19 @@
 """The paper's readout of PDS, whose weights are already on the scale of logits."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
 
-from .base import Readout
+from ..edges import Support
+from ..networks import Output
+from .base import Pairs, Readout
 
 
 class ShiftParams(NamedTuple):
-    """b: how little is believed at weight zero."""
+    """b: minus the logit at weight zero."""
 
-    b: Any
+    b: Float[ArrayLike, ""]
 
 
 class Shift(Readout):
@@ -31,11 +34,17 @@ class Shift(Readout):
     params_type = ShiftParams
     linear = False
 
-    def reduce(self, output, support, pairs):
+    def reduce(
+        self, output: Output, support: Support, pairs: Pairs | None
+    ) -> Float[Array, "... edges"]:
         return output.a
 
-    def logits(self, params, reduced):
+    def logits(
+        self, params: ShiftParams, reduced: Float[Array, "... edges"]
+    ) -> Float[Array, "... edges"]:
         return reduced - params.b
 
-    def parts(self, params, reduced):
-        return {"weight": reduced, "baseline": -params.b * jnp.ones_like(reduced)}
+    def parts(
+        self, params: ShiftParams, reduced: Float[Array, "... edges"]
+    ) -> dict[str, Float[Array, "... edges"]]:
+        return {"weight": reduced, "baseline": -jnp.ones_like(reduced) * params.b}

@@ -1,38 +1,41 @@
 """Sized: the paper's readout for graphs of any size."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, ArrayLike, Float
 
+from ..edges import Support
 from ..errors import InputError, SettingError
-from .base import Readout
+from ..networks import Output
+from .base import Pairs, Readout
 
-# Where it is the paper's readout: as many nodes as the paper's graphs have.
+# The number of nodes of the paper's graphs; in graphs of that size this is the paper's readout.
 REFERENCE = 20
 
 
 class SizedParams(NamedTuple):
-    """delta, b: as of `Affine`, in graphs of 20 nodes."""
+    """delta, b: those of `Affine` in graphs of 20 nodes."""
 
-    delta: Any
-    b: Any
+    delta: Float[ArrayLike, ""]
+    b: Float[ArrayLike, ""]
 
 
 class Sized(Readout):
     """logit = s^growth (delta s a - b), with s = (N - 1) / 19.
 
-    In a graph where every node is joined to a share of all others, the weights of edges fall as
-    1/s, if distances are relative to their median (`GraphLearner` sees to that): s a and the
-    threshold b/delta stay where they are. How sure one can be beyond the threshold, which is
-    what `growth` says, depends on the noise. Of expected distances growth is 1; the fewer the
-    signals, the lower it is, down to -2. See `docs/sizes.md`.
+    If every node is joined to a fixed share of all others, and distances are divided by their
+    median (`GraphLearner` does that), the weights of edges fall as 1/s. The product s a and the
+    threshold b/delta then do not depend on the size. How steeply the logit rises beyond the
+    threshold does, by an amount that depends on the noise: that is `growth`. For expected distances
+    it is 1; the fewer the signals, the lower it is, down to -2. See `docs/sizes.md`.
 
     Parameters
     ----------
     growth : float, optional
-        By default found in the data, where graphs are of several sizes; 0 where they are not.
+        By default estimated from the data if their graphs have several sizes, else 0.
 
     Examples
     --------
@@ -64,21 +67,28 @@ class Sized(Readout):
     def is_prepared(self) -> bool:
         return self.growth is not None
 
-    def reduce(self, output, support, pairs):
-        """The columns that the logits are linear in."""
+    def reduce(
+        self, output: Output, support: Support, pairs: Pairs | None
+    ) -> Float[Array, "... edges 2"]:
+        """Compute the two columns that the logits are linear in."""
         if self.growth is None:
             raise InputError(
-                "this readout has not seen data yet, so it has no growth: see EdgeModel.prepared."
+                "this readout has not seen data yet, so it has no growth. Every engine's run "
+                "prepares it, by edgebelief.infer.prepare.prepare; or pass growth=..."
             )
         size = (support.n_nodes - 1) / (REFERENCE - 1)
         grown = size**self.growth
         return jnp.stack([grown * size * output.a, jnp.full_like(output.a, -grown)], -1)
 
-    def logits(self, params, reduced):
-        return params.delta * reduced[..., 0] + params.b * reduced[..., 1]
+    def logits(
+        self, params: SizedParams, reduced: Float[Array, "... edges 2"]
+    ) -> Float[Array, "... edges"]:
+        return reduced[..., 0] * params.delta + reduced[..., 1] * params.b
 
-    def columns(self, reduced):
+    def columns(self, reduced: Float[Array, "... edges 2"]) -> Float[Array, "... edges 2"]:
         return reduced
 
-    def parts(self, params, reduced):
-        return {"weight": params.delta * reduced[..., 0], "baseline": params.b * reduced[..., 1]}
+    def parts(
+        self, params: SizedParams, reduced: Float[Array, "... edges 2"]
+    ) -> dict[str, Float[Array, "... edges"]]:
+        return {"weight": reduced[..., 0] * params.delta, "baseline": reduced[..., 1] * params.b}

@@ -1,24 +1,28 @@
-"""Two slopes: belief that also falls with how far a pair is from having a weight."""
+"""TwoSlope: a logit that has a slope below the threshold of the network too."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
 
-from .base import Readout
+from ..edges import Support
+from ..networks import Output
+from .base import Pairs, Readout
 
 
 class TwoSlopeParams(NamedTuple):
-    """delta, b: as of `Affine`. slack: how fast belief falls below the threshold."""
+    """delta, b: see `AffineParams`. slack: the slope in z below the threshold."""
 
-    delta: Any
-    slack: Any
-    b: Any
+    delta: Float[ArrayLike, ""]
+    slack: Float[ArrayLike, ""]
+    b: Float[ArrayLike, ""]
 
 
 class TwoSlope(Readout):
     """logit = delta max(0, z) + slack min(0, z) - b, with z = S'lam/2 - theta e.
 
-    As `Affine` for pairs with a weight; those without are told apart by how much they lack.
+    For pairs with a positive weight it is `Affine`. Pairs with weight zero, to which `Affine` gives
+    one and the same logit, differ by how far below the threshold they are.
 
     Examples
     --------
@@ -35,20 +39,26 @@ class TwoSlope(Readout):
     part_names = ("weight", "slack", "baseline")
     params_type = TwoSlopeParams
 
-    def reduce(self, output, support, pairs):
+    def reduce(
+        self, output: Output, support: Support, pairs: Pairs | None
+    ) -> Float[Array, "... edges"]:
         return output.z
 
-    def logits(self, params, reduced):
-        up, down = jnp.maximum(reduced, 0), jnp.minimum(reduced, 0)
-        return params.delta * up + params.slack * down - params.b
+    def logits(
+        self, params: TwoSlopeParams, reduced: Float[Array, "... edges"]
+    ) -> Float[Array, "... edges"]:
+        above, below = jnp.maximum(reduced, 0), jnp.minimum(reduced, 0)
+        return above * params.delta + below * params.slack - params.b
 
-    def columns(self, reduced):
-        up, down = jnp.maximum(reduced, 0), jnp.minimum(reduced, 0)
-        return jnp.stack([up, down, -jnp.ones_like(reduced)], -1)
+    def columns(self, reduced: Float[Array, "... edges"]) -> Float[Array, "... edges 3"]:
+        above, below = jnp.maximum(reduced, 0), jnp.minimum(reduced, 0)
+        return jnp.stack([above, below, -jnp.ones_like(reduced)], -1)
 
-    def parts(self, params, reduced):
+    def parts(
+        self, params: TwoSlopeParams, reduced: Float[Array, "... edges"]
+    ) -> dict[str, Float[Array, "... edges"]]:
         return {
-            "weight": params.delta * jnp.maximum(reduced, 0),
-            "slack": params.slack * jnp.minimum(reduced, 0),
-            "baseline": -params.b * jnp.ones_like(reduced),
+            "weight": jnp.maximum(reduced, 0) * params.delta,
+            "slack": jnp.minimum(reduced, 0) * params.slack,
+            "baseline": -jnp.ones_like(reduced) * params.b,
         }
