@@ -16,18 +16,20 @@ PACKAGE = ROOT / "src" / "edgebelief"
 PAGE = ROOT / "docs" / "architecture.md"
 
 
-def rows(page: str) -> dict[str, float]:
+def rows(page: str, known: set[str]) -> dict[str, float]:
     """The row of each module (a path without .py) in the tree of the page.
 
-    An indented row belongs to the folder above it. The `__init__` of a folder, which gathers its
-    names, comes after the last module in it; that of the package is listed.
+    An indented row belongs to the folder above it. `*.py` is the row of all files of a folder that
+    have no other: a new network or engine needs none. The `__init__` of a folder, which gathers
+    its names, comes after the last module in it; that of the package is listed.
     """
     block = page.split("```")[1]
     order: dict[str, float] = {}
+    others: dict[str, float] = {}
     folders: list[tuple[int, str]] = []
     for number, line in enumerate(block.splitlines()):
         indent = len(line) - len(line.lstrip())
-        names = re.match(r"(?:[\w/]+(?:\.py|/)\s*)+", line.strip())
+        names = re.match(r"(?:[\w*/]+(?:\.py|/)\s*)+", line.strip())
         if not names or line.startswith("src/"):
             continue
         if indent == 0:  # another tree, such as tests/
@@ -39,10 +41,17 @@ def rows(page: str) -> dict[str, float]:
             if name.endswith("/"):
                 folders.append((indent, parent + name))
                 order.setdefault(parent + name + "__init__", number)
+                continue
+            if name == "*.py":
+                others[parent] = number
             else:
                 order[parent + name.removesuffix(".py")] = number
-                for _, folder in folders:
-                    order[folder + "__init__"] = number + 0.5
+            for _, folder in folders:
+                order[folder + "__init__"] = number + 0.5
+    for module in known - set(order):
+        folder = module[: module.rfind("/") + 1]
+        if folder in others:
+            order[module] = others[folder]
     return order
 
 
@@ -100,8 +109,8 @@ def upward(sources: dict[str, str], order: dict[str, float]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def order():
-    return rows(PAGE.read_text())
+def order(sources):
+    return rows(PAGE.read_text(), set(sources))
 
 
 @pytest.fixture(scope="module")
