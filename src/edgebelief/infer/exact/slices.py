@@ -41,19 +41,9 @@ def free_network_parameters(model: EdgeModel) -> list[str]:
 class Slices:
     """Compute the posterior at chosen values of theta, on all cores.
 
-    Theta stands for the network parameter that is not fixed. Use it as a context manager, which
-    holds the threads.
-
-    Parameters
-    ----------
-    model : EdgeModel
-    data : GraphDataset
-    weights : array, shape (n_graphs,)
-        How often each graph counts.
-    marginals : tuple of Marginal
-        The priors of the readout's first coefficients.
-    sds : array
-        The standard deviations of its others, whose priors are normal with mean zero.
+    Theta stands for the network parameter that is not fixed. `weights` says how often each graph
+    counts. `marginals` are the priors of the readout's first coefficients; the others have normal
+    priors with mean zero and standard deviations `sds`. A context manager holds the threads.
     """
 
     def __init__(
@@ -87,15 +77,9 @@ class Slices:
         self._pool.shutdown()
 
     def points(
-        self,
-        z: Sequence[float] | Float[np.ndarray, " points"],
-        known: list[ThetaPoint],
-        rough: bool,
+        self, z: Sequence[float] | Float[np.ndarray, " z"], known: list[ThetaPoint], rough: bool
     ) -> list[ThetaPoint]:
-        """Compute new points at `z`, each started from the nearest known one.
-
-        Where `rough`, the readout's parameters are not integrated but sketched (Laplace).
-        """
+        """Compute new points at `z`, each started from the nearest known one; sketch if `rough`."""
         starts = [
             min(known, key=lambda point: abs(point.z - new_z)).conditional.mode_z if known else None
             for new_z in z
@@ -106,10 +90,8 @@ class Slices:
         """Return the points with the sketches at `indices` replaced by integrals."""
 
         def integrate_point(k: int) -> ThetaPoint:
-            posterior = self.posteriors.pop(points[k].z)
-            return replace(
-                points[k], conditional=integrate(posterior, points[k].conditional.mode_z)
-            )
+            posterior, start = self.posteriors.pop(points[k].z), points[k].conditional.mode_z
+            return replace(points[k], conditional=integrate(posterior, start))
 
         replaced = dict(zip(indices, self._pool.map(integrate_point, indices), strict=True))
         return [replaced.get(k, point) for k, point in enumerate(points)]

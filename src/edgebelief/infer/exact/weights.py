@@ -144,29 +144,21 @@ class WeightPosterior:
         return drawn(self.prior, self.gram, self.pull, u, scores[:, 1:])
 
 
-class _Grid(NamedTuple):
-    """Grid points, and the log of the mass around each."""
-
-    u: Float[np.ndarray, " u"]
-    log_mass: Float[np.ndarray, " u"]
-
-
 def _grid_where_it_matters(
-    marginal: Marginal,
-    log_density: Callable[[Float[np.ndarray, " u"]], Float[np.ndarray, " u"]],
-) -> _Grid:
-    """Narrow a uniform grid until its points cover the range in which the mass is."""
+    marginal: Marginal, log_density: Callable[[np.ndarray], np.ndarray]
+) -> tuple[Float[np.ndarray, " u"], Float[np.ndarray, " u"]]:
+    """Return a uniform grid over the range in which the mass is, and the log mass at each point."""
     if marginal.fixed:
         zero = np.zeros(1)
         # log_density has the normal prior of u as a factor, which a fixed value has not.
-        return _Grid(zero, log_density(zero) + np.log(2 * np.pi) / 2)
+        return zero, log_density(zero) + np.log(2 * np.pi) / 2
     low, high = -REACH, REACH
     while True:
         u = np.linspace(low, high, POINTS)
         values = log_density(u)
         near = np.flatnonzero(values > values.max() - DEPTH)
         if near[-1] - near[0] >= POINTS // 2:
-            return _Grid(u, values + np.log(u[1] - u[0]))
+            return u, values + np.log(u[1] - u[0])
         low, high = u[max(near[0] - 1, 0)], u[min(near[-1] + 1, POINTS - 1)]
 
 
