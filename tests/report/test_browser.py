@@ -285,7 +285,7 @@ def test_everything_is_reached_by_tab_and_seen_to_be(opened):
         assert reached[0] == "Skip to the content"
         for name in (
             "graph-choice", "least", "show-names", "matrix-choice", "matrix-grid", "copy",
-            "Most certain: the most probable edges", "Scores", "Settings",
+            "The most probable edges", "Scores", "Settings",
         ):  # fmt: skip
             assert name in reached, name
         body = reached.index("Settings")
