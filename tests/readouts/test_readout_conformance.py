@@ -7,7 +7,7 @@ import pytest
 from edgebelief.data import GraphDataset, RandomGeometric
 from edgebelief.edges import Complete
 from edgebelief.infer import EdgeModel
-from edgebelief.infer.prepare import prepared
+from edgebelief.infer.prepare import prepare
 from edgebelief.networks import DPG, MIMO, PDS
 from edgebelief.readouts import Additive, Affine, Channels, Shift, Sized, TwoSlope
 
@@ -31,7 +31,7 @@ def data():
 @pytest.fixture(scope="module", params=READOUTS.values(), ids=READOUTS)
 def model(request, data):
     readout, network = request.param
-    return prepared(EdgeModel(network, readout), data)
+    return prepare(0, EdgeModel(network, readout), data).model
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ from typing import NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, Int
+from jaxtyping import ArrayLike, Float, Int
 
 from ..data.dataset import Stack
 from ..edges import Support
 from ..errors import InputError, Remedy, Setting
 from ..networks import Output
-from .base import Pairs, Readout
+from .base import Columns, Pairs, PerEdge, Readout
 from .curves import AnyArray, Term, coefficient_slices, curve_of, levels_of
 from .features import ALL, OF_DISTANCES, OF_OUTPUT, pair_features, relative_output
 
@@ -141,9 +141,7 @@ class Additive(Readout):
         ]
         return np.concatenate(columns, -1)
 
-    def inputs(
-        self, output: Output, support: Support, pairs: Pairs | None
-    ) -> dict[str, Float[Array, "... edges"]]:
+    def inputs(self, output: Output, support: Support, pairs: Pairs | None) -> dict[str, PerEdge]:
         values = self._values(output, support, pairs)
         return {name: jnp.asarray(x) for name, x in values.items()}
 
@@ -182,33 +180,25 @@ class Additive(Readout):
                 terms.append(Term(name, curve))
         return readout.with_terms(tuple(terms))
 
-    def reduce(
-        self, output: Output, support: Support, pairs: Pairs | None
-    ) -> Float[Array, "... edges columns"]:
+    def reduce(self, output: Output, support: Support, pairs: Pairs | None) -> Columns:
         """Compute the columns that the logits are linear in: a, -1, and those of the curves."""
         values, a = self._values(output, support, pairs), self._scaled(output, support).a
         columns: list[AnyArray] = [a[..., None], -jnp.ones_like(a)[..., None]]
         columns += [term.curve.columns(values[term.name]) for term in self._terms()]
         return jnp.concatenate(columns, -1)
 
-    def logits(
-        self, params: AdditiveParams, reduced: Float[Array, "... edges columns"]
-    ) -> Float[Array, "... edges"]:
+    def logits(self, params: AdditiveParams, reduced: Columns) -> PerEdge:
         curves = params.scales[self.groups] * params.curves
         return reduced @ jnp.concatenate([jnp.stack([params.delta, params.b]), curves])
 
-    def parts(
-        self, params: AdditiveParams, reduced: Float[Array, "... edges columns"]
-    ) -> dict[str, Float[Array, "... edges"]]:
+    def parts(self, params: AdditiveParams, reduced: Columns) -> dict[str, PerEdge]:
         curves = params.scales[self.groups] * params.curves
         parts = {"weight": reduced[..., 0] * params.delta, "baseline": reduced[..., 1] * params.b}
         for name, of_term in coefficient_slices(self._terms()).items():
             parts[name] = reduced[..., 2:][..., of_term] @ curves[of_term]
         return parts
 
-    def columns(
-        self, reduced: Float[Array, "... edges columns"]
-    ) -> Float[Array, "... edges columns"]:
+    def columns(self, reduced: Columns) -> Columns:
         return reduced
 
     def _scaled(self, output: Output, support: Support) -> Output:

@@ -3,11 +3,11 @@
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import ArrayLike, Float
 
 from ..edges import Support
 from ..networks import Output
-from .base import Pairs, Readout
+from .base import Columns, Pairs, PerEdge, Readout
 
 
 class AffineParams(NamedTuple):
@@ -36,20 +36,14 @@ class Affine(Readout):
     part_names = ("weight", "baseline")
     params_type = AffineParams
 
-    def reduce(
-        self, output: Output, support: Support, pairs: Pairs | None
-    ) -> Float[Array, "... edges"]:
+    def reduce(self, output: Output, support: Support, pairs: Pairs | None) -> PerEdge:
         return output.a
 
-    def logits(
-        self, params: AffineParams, reduced: Float[Array, "... edges"]
-    ) -> Float[Array, "... edges"]:
+    def logits(self, params: AffineParams, reduced: PerEdge) -> PerEdge:
         return reduced * params.delta - params.b
 
-    def columns(self, reduced: Float[Array, "... edges"]) -> Float[Array, "... edges 2"]:
+    def columns(self, reduced: PerEdge) -> Columns:
         return jnp.stack([reduced, -jnp.ones_like(reduced)], -1)
 
-    def parts(
-        self, params: AffineParams, reduced: Float[Array, "... edges"]
-    ) -> dict[str, Float[Array, "... edges"]]:
+    def parts(self, params: AffineParams, reduced: PerEdge) -> dict[str, PerEdge]:
         return {"weight": reduced * params.delta, "baseline": -jnp.ones_like(reduced) * params.b}

@@ -18,6 +18,9 @@ from .curves import AnyArray, Term
 
 # Features of pairs that do not depend on the network, in the order of `Readout.pairs`.
 Pairs = Float[AnyArray, "... edges features"]
+# Numbers for each edge, and a design matrix with a row for each edge; of one graph or of a stack.
+PerEdge = Float[Array, "... edges"]
+Columns = Float[Array, "... edges columns"]
 
 
 class Readout(eqx.Module):
@@ -40,12 +43,12 @@ class Readout(eqx.Module):
         """Compute what the logits depend on besides the readout's parameters."""
 
     @abc.abstractmethod
-    def logits(self, params: Any, reduced: Array) -> Float[Array, "... edges"]:
+    def logits(self, params: Any, reduced: Array) -> PerEdge:
         """Compute the logit of each edge from what `reduce` returned."""
 
     def __call__(
         self, params: Any, output: Output, support: Support, pairs: Pairs | None = None
-    ) -> Float[Array, "... edges"]:
+    ) -> PerEdge:
         """Compute the logit of each edge: `reduce`, then `logits`."""
         return self.logits(params, self.reduce(output, support, pairs))
 
@@ -98,9 +101,7 @@ class Readout(eqx.Module):
     def part_names(self) -> tuple[str, ...]:
         """The names of the summands of the logits, in the order in which tables list them."""
 
-    def inputs(
-        self, output: Output, support: Support, pairs: Pairs | None
-    ) -> dict[str, Float[Array, "... edges"]]:
+    def inputs(self, output: Output, support: Support, pairs: Pairs | None) -> dict[str, PerEdge]:
         """Return the features that `terms` are curves of, by name."""
         return {}
 
@@ -116,9 +117,9 @@ class Readout(eqx.Module):
         return self
 
     @abc.abstractmethod
-    def parts(self, params: Any, reduced: Array) -> dict[str, Float[Array, "... edges"]]:
+    def parts(self, params: Any, reduced: Array) -> dict[str, PerEdge]:
         """Return the summands of the logits, by the names in `part_names`."""
 
-    def columns(self, reduced: Array) -> Float[Array, "... edges columns"]:
+    def columns(self, reduced: Array) -> Columns:
         """Return the design matrix of the logits, for readouts that are `linear`."""
         raise InputTypeError(f"{type(self).__name__} has no coefficient for each column.")

@@ -8,7 +8,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from ..edges import Support
 from ..networks import Output
-from .base import Pairs, Readout
+from .base import Pairs, PerEdge, Readout
 from .curves import AnyArray
 
 
@@ -61,7 +61,7 @@ class Channels(Readout):
 
     def logits(
         self, params: ChannelsParams, reduced: Float[Array, "... edges channels"]
-    ) -> Float[Array, "... edges"]:
+    ) -> PerEdge:
         return reduced @ jnp.asarray(params.delta) - params.b
 
     def columns(
@@ -71,7 +71,7 @@ class Channels(Readout):
 
     def parts(
         self, params: ChannelsParams, reduced: Float[Array, "... edges channels"]
-    ) -> dict[str, Float[Array, "... edges"]]:
+    ) -> dict[str, PerEdge]:
         parts = {
             f"channel {j + 1}": reduced[..., j] * params.delta[j] for j in range(self.channels)
         }

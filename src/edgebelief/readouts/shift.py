@@ -3,11 +3,11 @@
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import ArrayLike, Float
 
 from ..edges import Support
 from ..networks import Output
-from .base import Pairs, Readout
+from .base import Pairs, PerEdge, Readout
 
 
 class ShiftParams(NamedTuple):
@@ -34,17 +34,11 @@ class Shift(Readout):
     params_type = ShiftParams
     linear = False
 
-    def reduce(
-        self, output: Output, support: Support, pairs: Pairs | None
-    ) -> Float[Array, "... edges"]:
+    def reduce(self, output: Output, support: Support, pairs: Pairs | None) -> PerEdge:
         return output.a
 
-    def logits(
-        self, params: ShiftParams, reduced: Float[Array, "... edges"]
-    ) -> Float[Array, "... edges"]:
+    def logits(self, params: ShiftParams, reduced: PerEdge) -> PerEdge:
         return reduced - params.b
 
-    def parts(
-        self, params: ShiftParams, reduced: Float[Array, "... edges"]
-    ) -> dict[str, Float[Array, "... edges"]]:
+    def parts(self, params: ShiftParams, reduced: PerEdge) -> dict[str, PerEdge]:
         return {"weight": reduced, "baseline": -jnp.ones_like(reduced) * params.b}

@@ -5,12 +5,12 @@ from typing import NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import ArrayLike, Float
 
 from ..edges import Support
 from ..errors import InputError, SettingError
 from ..networks import Output
-from .base import Pairs, Readout
+from .base import Columns, Pairs, PerEdge, Readout
 
 # The number of nodes of the paper's graphs; in graphs of that size this is the paper's readout.
 REFERENCE = 20
@@ -67,9 +67,7 @@ class Sized(Readout):
     def is_prepared(self) -> bool:
         return self.growth is not None
 
-    def reduce(
-        self, output: Output, support: Support, pairs: Pairs | None
-    ) -> Float[Array, "... edges 2"]:
+    def reduce(self, output: Output, support: Support, pairs: Pairs | None) -> Columns:
         """Compute the two columns that the logits are linear in."""
         if self.growth is None:
             raise InputError(
@@ -80,15 +78,11 @@ class Sized(Readout):
         grown = size**self.growth
         return jnp.stack([grown * size * output.a, jnp.full_like(output.a, -grown)], -1)
 
-    def logits(
-        self, params: SizedParams, reduced: Float[Array, "... edges 2"]
-    ) -> Float[Array, "... edges"]:
+    def logits(self, params: SizedParams, reduced: Columns) -> PerEdge:
         return reduced[..., 0] * params.delta + reduced[..., 1] * params.b
 
-    def columns(self, reduced: Float[Array, "... edges 2"]) -> Float[Array, "... edges 2"]:
+    def columns(self, reduced: Columns) -> Columns:
         return reduced
 
-    def parts(
-        self, params: SizedParams, reduced: Float[Array, "... edges 2"]
-    ) -> dict[str, Float[Array, "... edges"]]:
+    def parts(self, params: SizedParams, reduced: Columns) -> dict[str, PerEdge]:
         return {"weight": reduced[..., 0] * params.delta, "baseline": reduced[..., 1] * params.b}

@@ -3,11 +3,11 @@
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import ArrayLike, Float
 
 from ..edges import Support
 from ..networks import Output
-from .base import Pairs, Readout
+from .base import Columns, Pairs, PerEdge, Readout
 
 
 class TwoSlopeParams(NamedTuple):
@@ -39,24 +39,18 @@ class TwoSlope(Readout):
     part_names = ("weight", "slack", "baseline")
     params_type = TwoSlopeParams
 
-    def reduce(
-        self, output: Output, support: Support, pairs: Pairs | None
-    ) -> Float[Array, "... edges"]:
+    def reduce(self, output: Output, support: Support, pairs: Pairs | None) -> PerEdge:
         return output.z
 
-    def logits(
-        self, params: TwoSlopeParams, reduced: Float[Array, "... edges"]
-    ) -> Float[Array, "... edges"]:
+    def logits(self, params: TwoSlopeParams, reduced: PerEdge) -> PerEdge:
         above, below = jnp.maximum(reduced, 0), jnp.minimum(reduced, 0)
         return above * params.delta + below * params.slack - params.b
 
-    def columns(self, reduced: Float[Array, "... edges"]) -> Float[Array, "... edges 3"]:
+    def columns(self, reduced: PerEdge) -> Columns:
         above, below = jnp.maximum(reduced, 0), jnp.minimum(reduced, 0)
         return jnp.stack([above, below, -jnp.ones_like(reduced)], -1)
 
-    def parts(
-        self, params: TwoSlopeParams, reduced: Float[Array, "... edges"]
-    ) -> dict[str, Float[Array, "... edges"]]:
+    def parts(self, params: TwoSlopeParams, reduced: PerEdge) -> dict[str, PerEdge]:
         return {
             "weight": jnp.maximum(reduced, 0) * params.delta,
             "slack": jnp.minimum(reduced, 0) * params.slack,
