@@ -1,8 +1,10 @@
+import builtins
 import dataclasses
 import itertools
 import sys
 import tracemalloc
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -443,14 +445,17 @@ def little_work(path):
 def refused(path, monkeypatch):
     """Whether a file with these contents is refused, with little work, and nothing runs."""
 
-    def forbidden(*arguments, **options):
+    def forbidden(function, *arguments, **options):
+        caller = sys._getframe(1).f_globals["__name__"]
+        if caller.startswith(("beartype.", "jaxtyping.")):  # which check shapes in tests
+            return function(*arguments, **options)
         raise AssertionError("something in the file was run")
 
     def check(settings, arrays):
         modelfile.write(path, "GraphLearner", settings, arrays)
         with monkeypatch.context() as patch:
-            for name in ("exec", "eval", "compile"):
-                patch.setattr(f"builtins.{name}", forbidden)
+            for function in (exec, eval, compile):
+                patch.setattr(builtins, function.__name__, partial(forbidden, function))
             with (
                 pytest.raises(ModelFileError, match="cannot read the model file") as caught,
                 little_work(path),
