@@ -2,15 +2,25 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# The oldest Python, with the oldest versions of what we depend on.
+OLDEST_PYTHON ?= python3.11
+OLDEST := .venv-minimum
+WHEEL := build/wheel
 
-.PHONY: demo test test-all lint format bench reproduce docs clean
+.PHONY: demo test test-all test-minimum wheel-test lint format bench reproduce docs clean
 .DEFAULT_GOAL := test
 
 # One environment for everything, made anew when the dependencies change.
-$(VENV)/.ready: pyproject.toml
+$(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	touch $@
+
+$(OLDEST)/.ready: pyproject.toml constraints-minimum.txt
+	$(OLDEST_PYTHON) -m venv --clear $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --upgrade pip
+	$(OLDEST)/bin/python -m pip install --quiet --constraint constraints-minimum.txt --editable ".[test]"
 	touch $@
 
 demo: $(VENV)/.ready
@@ -19,8 +29,20 @@ demo: $(VENV)/.ready
 test: $(VENV)/.ready
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-test-all: $(VENV)/.ready
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m ""
+# The slow tests too, how much of the package they reach, the oldest dependencies, and the wheel.
+test-all: $(VENV)/.ready wheel-test test-minimum
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "" --cov --cov-report term:skip-covered
+
+test-minimum: $(OLDEST)/.ready
+	$(OLDEST)/bin/python -m pytest -n 2 --dist worksteal
+
+# What users install, in an environment that has nothing else.
+wheel-test:
+	$(PYTHON) -m venv --clear $(WHEEL)
+	$(WHEEL)/bin/python -m pip install --quiet --upgrade pip
+	$(WHEEL)/bin/python -m pip wheel --quiet --no-deps --wheel-dir $(WHEEL) .
+	$(WHEEL)/bin/python -m pip install --quiet --constraint constraints.txt $(WHEEL)/*.whl
+	$(WHEEL)/bin/python -I .ci/wheel_test.py $(WHEEL)/*.whl
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff format --check
@@ -45,8 +67,9 @@ reproduce: $(VENV)/.ready
 	cp reproduction-output/images/reproduction/*.png docs/images/reproduction/
 
 docs: $(VENV)/.ready
-	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
 	$(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) site demo-output reproduction-output .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(VENV) $(OLDEST) build site demo-output reproduction-output
+	rm -rf .pytest_cache .ruff_cache .mypy_cache .coverage

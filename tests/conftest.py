@@ -1,8 +1,13 @@
+import os
 from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
+from jaxtyping import install_import_hook
+
+if os.environ.get("CHECK_SHAPES"):  # before the package is imported
+    install_import_hook("edgebelief", "shapes.check")
 
 from edgebelief.data import GraphDataset, RandomGeometric
 from edgebelief.infer import EdgeModel, Exact

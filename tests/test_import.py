@@ -24,3 +24,60 @@ def test_import_is_lazy_silent_and_changes_no_setting():
     assert done.returncode == 0, done.stderr.decode()
     assert done.stdout == b""
     assert done.stderr == b""
+
+
+WALK = """
+import sys, tempfile
+from pathlib import Path
+import numpy as np
+from edgebelief import GraphLearner, SmoothGraph, load, solve, theta_for
+from edgebelief.data import ErdosRenyi, GraphDataset
+from edgebelief.infer import Exact, lognormal
+from edgebelief.networks import DPG
+from edgebelief.persist.modelfile import write
+
+data = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=4, n_nodes=6, n_signals=50)
+learner = GraphLearner(depth=5, inference=Exact(tol=0.5)).fit(data)
+file = Path(tempfile.mkdtemp()) / "model.eb"
+learner.save(file)
+print(load(file).predict_proba(data).tolist())
+print(learner.decide(data, fdr=0.1).sum())
+file.write_bytes(file.read_bytes()[:-8])
+write(file.with_name("other.eb"), "GraphLearner", {}, {})
+distances = data[0].e
+REFUSED = {
+    "NaN": lambda: solve(np.full(6, np.nan), theta=1.0),
+    "length": lambda: solve(np.ones(7), theta=1.0),
+    "theta": lambda: theta_for(distances, density=2),
+    "labels": lambda: GraphDataset([distances], [np.full(15, 2.0)]),
+    "no labels": lambda: GraphLearner().fit(GraphDataset([distances])),
+    "depth": lambda: DPG(depth=-1),
+    "tolerance": lambda: Exact(tol=2.0),
+    "prior": lambda: lognormal(-1, 1),
+    "not fitted": lambda: GraphLearner().predict_proba(data),
+    "damaged file": lambda: load(file),
+    "other file": lambda: load(file.with_name("other.eb")),
+    "signals": lambda: SmoothGraph(degree=2).fit([[1.0, np.inf], [0.0, 1.0]]),
+    "false discoveries": lambda: learner.decide(data, fdr=2),
+}
+for name, bad in REFUSED.items():
+    try:
+        bad()
+    except Exception as error:
+        print(name, type(error).__name__, str(error).replace(str(file.parent), ""))
+    else:
+        print(name, "was accepted")
+sys.exit(0 if __debug__ else 3)
+"""
+
+
+def test_without_asserts_all_is_the_same():
+    """`python -O` takes asserts out: results and refusals must not depend on them."""
+    runs = [
+        subprocess.run([sys.executable, *options, "-c", WALK], capture_output=True, text=True)
+        for options in ([], ["-O"])
+    ]
+    assert [run.returncode for run in runs] == [0, 3], [run.stderr for run in runs]
+    assert runs[0].stdout == runs[1].stdout
+    assert "AssertionError" not in runs[0].stdout
+    assert "was accepted" not in runs[0].stdout

@@ -1,10 +1,12 @@
 """How many processor cores this process may use."""
 
-import os
+from joblib import cpu_count
 
 
 def n_cores() -> int:
-    """The cores that the system lets this process run on (on Linux), else all there are."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """Return the number of cores that this process may use.
+
+    Processor affinity, the quota of a container and the variable `LOKY_MAX_CPU_COUNT` can each make
+    it smaller than the number that the machine has.
+    """
+    return cpu_count()

@@ -450,7 +450,7 @@ READ_IN_CHILD = """
 import json, os, pickle, signal, sys, time, tracemalloc
 from edgebelief.persist import modelfile
 
-def run_pickle(path):  # three controls: each must be caught by what we measure
+def run_pickle(path):  # four controls: each must be caught by what we measure
     with open(path, "rb") as file:
         pickle.load(file)
 
@@ -458,12 +458,19 @@ def take_memory(path):
     bytearray(64 * 2**20).count(1)
     raise modelfile.ModelFileError
 
-def take_time(path):
-    time.sleep(0.3)
+def read_twice(path):
+    for _ in range(2):
+        with open(path, "rb") as file:
+            file.read()
     raise modelfile.ModelFileError
 
-reader = {"read": modelfile.read, "pickle": run_pickle, "memory": take_memory, "time": take_time}
-reader = reader[sys.argv[1]]
+def hang(path):
+    time.sleep(600)
+
+reader = {
+    "read": modelfile.read, "pickle": run_pickle, "memory": take_memory,
+    "twice": read_twice, "hang": hang,
+}[sys.argv[1]]
 events, watching = [], False
 
 def watch(event, arguments):
@@ -473,9 +480,9 @@ def watch(event, arguments):
 
 sys.addaudithook(watch)
 
-def resident(field):
-    with open("/proc/self/status") as file:
-        return next(int(line.split()[1]) * 1024 for line in file if line.startswith(field))
+def process(name, field):
+    with open(f"/proc/self/{name}") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(field))
 
 def measure(path):
     global watching
@@ -484,8 +491,7 @@ def measure(path):
             file.write("5")
     except OSError:
         pass
-    before = resident("VmRSS")
-    start = time.perf_counter()
+    before, begun = process("status", "VmRSS"), process("io", "rchar")
     watching = True
     try:
         reader(path)
@@ -493,37 +499,40 @@ def measure(path):
     except Exception as error:
         outcome = [type(error).__name__, str(error)]
     watching = False
-    seconds = time.perf_counter() - start
-    grown = resident("VmHWM") - before
+    bytes_read = process("io", "rchar") - begun
+    grown = (process("status", "VmHWM") - before) * 1024
     tracemalloc.start()
     try:
         reader(path)
     except Exception:
         pass
     traced = tracemalloc.get_traced_memory()[1]
-    return outcome, seconds, grown, traced, sorted(set(events))
+    return outcome, bytes_read, grown, traced, sorted(set(events))
 
 # A new process for each file, for memory that one has freed would hide what the next one takes.
 for path in sys.stdin.read().splitlines():
     if os.fork() == 0:
-        signal.alarm(20)  # one that hangs is killed
+        signal.alarm(int(sys.argv[2]))  # one that hangs is killed
         print(json.dumps([path, *measure(path)]), flush=True)
         os._exit(0)
     os.wait()
 """
 
+# A file is read in blocks, and what the process did is read from files, too.
+BUFFERS = 2**16
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="memory is measured with /proc")
 
 
-def read_in_child(reader, paths, folder):
+def read_in_child(reader, paths, folder, seconds=60):
+    """What each reading did; a file at which the reader hangs for so many seconds is left out."""
     lines = "\n".join(map(str, paths))
-    output = child(READ_IN_CHILD, reader, input=lines, cwd=folder)
+    output = child(READ_IN_CHILD, reader, seconds, input=lines, cwd=folder)
     return {Path(line[0]).name: line[1:] for line in map(json.loads, output.splitlines())}
 
 
 @linux_only
 def test_hostile_files_are_refused_cheaply_and_nothing_runs(tmp_path):
-    """Under 2 s and 10 MB plus twice the file, each; nothing but that file is opened.
+    """10 MB plus twice the file, each; nothing but that file is opened, and it is read once.
 
     Memory is the growth of the process's peak (VmHWM), which sees all languages, and in a second
     reading `tracemalloc`'s peak, which sees Python and numpy to the byte; the larger one counts.
@@ -536,11 +545,11 @@ def test_hostile_files_are_refused_cheaply_and_nothing_runs(tmp_path):
         else:
             paths[name].write_bytes(contents)
     results = read_in_child("read", paths.values(), tmp_path)
-    worst_time, worst_memory = (0.0, ""), (-math.inf, 0, "")
+    worst_memory = (-math.inf, 0, "")
     for name, (reason, _) in HOSTILE.items():
         path = paths[name]
         assert path.name in results, f"{name}: the reader died"
-        (error, message), seconds, grown, traced, events = results[path.name]
+        (error, message), bytes_read, grown, traced, events = results[path.name]
         assert error == "ModelFileError", f"{name}: {error} {message}"
         assert reason in message, name
         assert repr(str(path)) in message, name
@@ -549,12 +558,11 @@ def test_hostile_files_are_refused_cheaply_and_nothing_runs(tmp_path):
         assert events in ([], ["open to read"]), f"{name}: {events}"
         size = path.stat().st_size if path.is_file() else 0
         excess = max(grown, traced) - 2 * size
-        assert seconds < 2, name
+        assert bytes_read <= size + BUFFERS, f"{name}: {bytes_read:,} of {size:,} bytes were read"
         assert excess < 10e6, f"{name}: {grown:,} and {traced:,} bytes for a file of {size:,}"
-        worst_time = max(worst_time, (seconds, name))
         worst_memory = max(worst_memory, (excess, max(grown, traced), name))
     assert not (tmp_path / "exploded").exists()
-    print(len(results), "files;", worst_time, worst_memory)
+    print(len(results), "files;", worst_memory)
 
 
 @linux_only
@@ -569,7 +577,10 @@ def test_the_measurements_would_notice(tmp_path):
     _, _, grown, traced, _ = read_in_child("memory", [bomb], tmp_path)["bomb"]
     assert grown > 60e6
     assert traced > 60e6
-    assert read_in_child("time", [bomb], tmp_path)["bomb"][1] > 0.3
+    large = tmp_path / "large"
+    large.write_bytes(bytes(4 * BUFFERS))
+    assert read_in_child("twice", [large], tmp_path)["large"][1] >= 2 * 4 * BUFFERS
+    assert read_in_child("hang", [bomb], tmp_path, seconds=1) == {}
 
 
 def test_a_missing_file_is_said_to_be_missing(tmp_path):
@@ -703,7 +714,13 @@ start = time.perf_counter()
 modelfile.write(path, "k", *contents(0))
 once = time.perf_counter() - start
 seen, interrupted = [], 0
-for _ in range(kills):
+
+def enough():  # until kills have come in the middle of writing, however fast this machine writes
+    if how == "in place":
+        return "torn" in seen
+    return {1, 2} <= set(seen) and interrupted > 10
+
+while len(seen) < kills or not enough():
     writer = os.fork()
     if writer == 0:
         save_for_ever()
@@ -729,7 +746,7 @@ def kill_writers(how, kills):
 def test_kill_9_while_saving_leaves_the_old_model_or_the_new_one():
     seen, interrupted = kill_writers("replacing", 100)
     print(interrupted, "of", len(seen), "kills hit a file half written")
-    assert len(seen) == 100
+    assert len(seen) >= 100
     assert "torn" not in seen
     assert {1, 2} <= set(seen)
     assert interrupted > 10  # the kills did come in the middle of writing
