@@ -265,8 +265,8 @@ def as_dataset(data: DataLike) -> GraphDataset:
 
 def graphs_in(data: Any) -> list[Any]:
     """List the distances of each graph, given those of one graph or of several."""
-    one = is_one_graph(data) or (len(data) > 0 and np.ndim(data[0]) == 0)
-    return [data] if one else list(data)
+    single = is_one_graph(data) or (len(data) > 0 and np.ndim(data[0]) == 0)
+    return [data] if single else list(data)
 
 
 def _parts(stack: Stack, memory: float, n_workers: int) -> list[Stack]:

@@ -119,7 +119,7 @@ def _array(value: object) -> np.ndarray:
         array = np.asarray(value)
     except ValueError:  # ragged
         array = np.array(None)
-    if array.dtype == object:  # None, a generator, a set, a mapping here and none there
+    if array.dtype == object:  # None, a generator, a set, a mapping for some graphs only
         raise InputTypeError(
             f"the function must return a number, an array or a mapping; it returned {value!r}."
         )
