@@ -14,7 +14,7 @@ from ..estimators import GraphLearner
 from ..infer import Marginal
 from .outputs import check_target
 from .session import Session
-from .verdicts import end, verdict_to_json
+from .verdicts import end
 
 # Three graphs of 50 images to learn from, three to be judged on.
 TRAIN, TEST, CLASSES = 3, 3, (0, 1)
@@ -94,9 +94,8 @@ def walk(this: Session, folder: Path, seed: int, force: bool) -> None:
         **{name: str(path) for name, path in paths.items()},
         "scores": scores.as_dict(),
         "right when sure": confident,
-        "verdict": verdict_to_json(verdict),
     }
-    end(verdict)
+    end(this, verdict)
 
 
 def _words(marginal: Marginal) -> str:

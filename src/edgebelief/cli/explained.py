@@ -9,12 +9,12 @@ import pandas as pd
 
 from ..data.tables import write_table
 from ..errors import InputError
-from ..estimators import GraphLearner, load
+from ..estimators import load
 from ..report.words import probability
 from .inputs import Given
 from .outputs import PICTURES, TABLES, check_target, save_picture
 from .session import Misused, Session
-from .verdicts import end, say_findings, verdict_to_json
+from .verdicts import conclude
 
 
 def explained(
@@ -37,23 +37,22 @@ def explained(
     learner = load(model)
     if about_a_pair:
         X, _ = given.read_for(learner)
-        known = given.known_of(X)
-        table = given.blame(lambda: learner.explain(X, source, target, graph, **known))
+        table = given.apply(learner.explain, X, source, target, graph)
         p = table.attrs["probability"]
-        said = probability(p)
-        this.say(f"{source} and {target}: probability {said}. What its logit is the sum of:")
+        this.say(
+            f"{source} and {target}: probability {probability(p)}. What its logit is the sum of:"
+        )
         values = ["" if pd.isna(x) else f"{x:.3g}" for x in table["value"]]
         this.show(table.assign(value=values))
         this.answer = {"probability": p, "parts": records_of(table)}
     else:
-        terms = terms_of(learner)
-        if terms is None:
-            name = type(learner.model_.readout).__name__
+        readout = learner.model_.readout
+        if not readout.terms:
             raise InputError(
-                f"{model}: its readout, {name}, has no terms; name a pair (--source, --target), or "
-                f"fit with --readout additive."
+                f"{model}: its readout, {type(readout).__name__}, has no terms; name a pair "
+                f"(--source, --target), or fit with --readout additive."
             )
-        table = terms
+        table = learner.terms()
         this.show(table, "terms, by how much they move the logit")
         needed = table["needed"].sum()
         this.say(f"the labels need {needed} of {len(table)}; the bands of the others hold zero")
@@ -66,14 +65,7 @@ def explained(
         else:
             write_table(out, table)
         this.say(f"written to {out}")
-    say_findings(this, learner.posterior_.verdict)
-    this.answer["verdict"] = verdict_to_json(learner.posterior_.verdict)
-    end(learner.posterior_.verdict)
-
-
-def terms_of(learner: GraphLearner) -> pd.DataFrame | None:
-    """Return the terms of an additive model, None of another."""
-    return learner.terms() if learner.model_.readout.terms else None
+    conclude(this, learner.posterior_.verdict)
 
 
 def records_of(table: pd.DataFrame | None) -> list[dict[str, Any]] | None:

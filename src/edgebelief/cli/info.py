@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +12,7 @@ from ..data.dataset import GraphDataset
 from ..data.files import edges_to_matrix, read_matrix, read_signals
 from ..data.tables import read_table
 from ..errors import InputError
-from .inputs import Given, read_graphml, read_groups
+from .inputs import Given, are_names, check_file, read_graphml, read_groups, read_json
 from .priors import read_prior
 from .session import Session
 from .verdicts import verdict_to_json
@@ -28,10 +26,8 @@ READABLE = (
 def told(this: Session, path: Path | None) -> None:
     """Run `edgebelief info`."""
     if path is None:
-        _tell_machine(this)
-        return
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: {'is a folder' if path.is_dir() else 'no such file'}.")
+        return _tell_machine(this)
+    check_file(path)
     kinds = {
         ".eb": _tell_model,
         ".npz": _tell_arrays,
@@ -42,7 +38,7 @@ def told(this: Session, path: Path | None) -> None:
     tell = kinds.get(path.suffix.lower())
     if tell is None:
         raise InputError(f"{path}: of no known kind; edgebelief reads {READABLE}.")
-    tell(this, path)
+    return tell(this, path)
 
 
 def _tell_machine(this: Session) -> None:
@@ -78,8 +74,7 @@ def _tell_model(this: Session, path: Path) -> None:
 
 
 def _tell_arrays(this: Session, path: Path) -> None:
-    table = _edges_of(path)
-    if table is not None:
+    if (table := _edges_of(path)) is not None:
         _tell_edges(this, path, table)
         return
     data, _ = Given([path]).read("precomputed", "error")
@@ -114,32 +109,25 @@ def _edges_of(path: Path) -> pd.DataFrame | None:
 def _tell_graph(this: Session, path: Path) -> None:
     matrix = read_graphml(path)
     edges = int(np.triu(matrix.to_numpy() != 0, 1).sum())
-    this.answer = {"kind": "graph", "edges": edges, **_nodes(matrix)}
+    this.answer = {"kind": "graph", "edges": edges}
     this.say(f"{path}: a graph, {edges} edges among {len(matrix)} nodes; it serves as --labels")
-    _say_nodes(this, matrix)
+    _tell_nodes(this, matrix)
 
 
 def _tell_json(this: Session, path: Path) -> None:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON ({error}).") from None
+    content = read_json(path)
     lists = content if isinstance(content, dict) else {"": content}
-    names = {key: some for key, some in lists.items() if _are_names(some)}
+    names = {key: value for key, value in lists.items() if are_names(value)}
     if names and len(names) == len(lists):
-        this.answer = {"kind": "nodes", "names": {key: len(some) for key, some in names.items()}}
-        for key, some in names.items():
-            this.say(f"{path}{key and ':'}{key}: a list of {len(some)} node names, for --nodes")
+        this.answer = {"kind": "nodes", "names": {key: len(value) for key, value in names.items()}}
+        for key, value in names.items():
+            this.say(f"{path}{key and ':'}{key}: a list of {len(value)} node names, for --nodes")
         return
     prior = read_prior(path)
     this.answer = {"kind": "prior", "prior": {name: str(m) for name, m in prior.items()}}
     this.say(f"{path}: a prior, for --prior")
     for name, marginal in prior.items():
         this.say(f"  {name} ~ {marginal}")
-
-
-def _are_names(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(name, str | int) for name in value)
 
 
 def _tell_table(this: Session, path: Path) -> None:
@@ -187,14 +175,13 @@ def _tell_square(this: Session, path: Path, matrix: pd.DataFrame) -> None:
         "holds": "labels" if labels else "distances",
         "gaps": gaps,
         "symmetric": symmetric,
-        **_nodes(matrix),
     }
     what = "labels (0, 1), for --labels" if labels else "distances, say"
     this.say(
         f"{path}: a square matrix of {len(matrix)} nodes ({what}), {gaps} gaps"
         f"{'' if symmetric else ', not symmetric'}"
     )
-    _say_nodes(this, matrix)
+    _tell_nodes(this, matrix)
 
 
 def _groups(path: Path, table: pd.DataFrame) -> dict[str, str] | None:
@@ -218,18 +205,15 @@ def _tell_signals(this: Session, path: Path, table: pd.DataFrame) -> None:
             where=path,
         ) from None
     gaps = int(signals.isna().sum().sum())
-    this.answer = {"kind": "signals", "rows": len(signals), "gaps": gaps, **_nodes(signals)}
+    this.answer = {"kind": "signals", "rows": len(signals), "gaps": gaps}
     this.say(
         f"{path}: a table of signals, {len(signals)} rows (observations), {signals.shape[1]} "
         f"columns (nodes), {gaps} gaps"
     )
-    _say_nodes(this, signals)
+    _tell_nodes(this, signals)
 
 
-def _nodes(frame: pd.DataFrame) -> dict[str, Any]:
-    return {"nodes": frame.shape[1], "names": [str(name) for name in frame.columns[:10]]}
-
-
-def _say_nodes(this: Session, frame: pd.DataFrame) -> None:
-    names = ", ".join(str(name) for name in frame.columns[:10])
-    this.say(f"nodes: {names}{' ...' if frame.shape[1] > 10 else ''}")
+def _tell_nodes(this: Session, frame: pd.DataFrame) -> None:
+    names = [str(name) for name in frame.columns[:10]]
+    this.answer |= {"nodes": frame.shape[1], "names": names}
+    this.say(f"nodes: {', '.join(names)}{' ...' if frame.shape[1] > 10 else ''}")

@@ -20,8 +20,8 @@ def verdict_to_json(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def say_findings(this: Session, verdict: Verdict) -> None:
-    """Say what a reader of results must know of the fit behind them."""
+def conclude(this: Session, verdict: Verdict) -> None:
+    """Say what a reader of results must know of the fit behind them, and end with its exit code."""
     for finding in verdict.findings:
         this.say(f"verdict: {finding.name}: {' '.join(finding.message.split())}", "yellow")
     if "rescaling" in verdict.figures:
@@ -29,9 +29,11 @@ def say_findings(this: Session, verdict: Verdict) -> None:
         this.say(f"remedy: fit to the distances times {factor} (--scale {factor})", "yellow")
     for assumption in verdict.assumptions:
         this.say(f"assumed: {assumption}")
+    end(this, verdict)
 
 
-def end(verdict: Verdict) -> None:
+def end(this: Session, verdict: Verdict) -> None:
     """End with the exit code of the findings, which are results too, and are written by now."""
+    this.answer["verdict"] = verdict_to_json(verdict)
     if not verdict.ok:
         raise typer.Exit(VERDICT)
