@@ -21,7 +21,7 @@ from .explained import records_of
 from .inputs import Data, Given, Labels, check_room
 from .outputs import EDGES, PICTURES, check_target, save_picture, write_edge_table
 from .priors import prior_to_json
-from .session import Misused, Session, command_line
+from .session import Misused, Session, called_with
 from .verdicts import conclude
 
 
@@ -109,7 +109,7 @@ def learned(
     with this.working(f"learning a graph of {frame.shape[1]} nodes"):
         given.blame(lambda: learner.fit(frame))
     table = learner.edge_table()
-    write_edge_table(out, table, [learner.to_networkx()])
+    write_edge_table(out, table, learner.to_networkx())
     this.answer = {
         "out": str(out),
         "nodes": frame.shape[1],
@@ -230,8 +230,8 @@ def predicted(
         names = stems if unique else [str(path) for path in given.paths]
         table["graph"] = [names[t] for t in table["graph"]]
     kept = table if all_pairs else table[table["decision"] == 1]
-    made = given.apply(learner.to_networkx, X, **rule) if one else []
-    write_edge_table(out, kept, made if isinstance(made, list) else [made])
+    made = given.apply(learner.to_networkx, X, **rule) if one else None
+    write_edge_table(out, kept, made[0] if isinstance(made, list) else made)
     n_edges = int(table["decision"].sum())
     believed = table.sort_values("probability", ascending=False, kind="stable")
     this.say(f"{n_edges} of {len(table)} pairs are decided to be edges; the most believed:")
@@ -310,7 +310,10 @@ def reported(this: Session, model: Path, given: Given, out: Path, title: str, fo
     check_target(out, force, (".html", ".htm"), [model, *given.read_files])
     learner = load(model)
     X, A = given.read_for(learner)
-    about = {"recipe": shlex.join(command_line()), **({"title": title} if title else {})}
+    about = {
+        "recipe": shlex.join(["edgebelief", *called_with.get()]),
+        **({"title": title} if title else {}),
+    }
     with this.working("writing the report"):
         given.apply(partial(learner.report, out), X, A, **about)
     this.say(f"report: {out.resolve().as_uri()}")

@@ -11,7 +11,6 @@ from ..belief import elicit_prior
 from ..data import GraphDataset, digits, save_dataset, write_table
 from ..errors import InputError
 from ..estimators import GraphLearner
-from ..infer import Marginal
 from .outputs import check_target
 from .session import Session
 from .verdicts import end
@@ -54,7 +53,8 @@ def walk(this: Session, folder: Path, seed: int, force: bool) -> None:
     belief = {"density": (0.3, 0.7)}
     with this.working("solving along theta"):
         prior = elicit_prior(train, **belief)  # type: ignore[arg-type]
-    this.say(f"   so theta, the sparsity, is {_words(prior['theta'])}")
+    low, high = prior["theta"].quantile(np.array([0.025, 0.975]))
+    this.say(f"   so theta, the sparsity, is believed to lie between {low:.2g} and {high:.2g}")
 
     this.say("3  The posterior, given the labels of the training graphs")
     learner = GraphLearner(prior=belief, random_state=seed)
@@ -96,11 +96,6 @@ def walk(this: Session, folder: Path, seed: int, force: bool) -> None:
         "right when sure": confident,
     }
     end(this, verdict)
-
-
-def _words(marginal: Marginal) -> str:
-    low, high = marginal.quantile(np.array([0.025, 0.975]))
-    return f"believed to lie between {low:.2g} and {high:.2g}"
 
 
 def _accuracy_when_sure(table: pd.DataFrame, test: GraphDataset, sure: float) -> float:
