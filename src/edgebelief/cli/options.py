@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import partial, wraps
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from ..registry import ENGINES, ENSEMBLES, NETWORKS, PRIORS, READOUTS, STATISTICS, with_meanings
+from .. import registry
 from .session import Misused, session
 
 if TYPE_CHECKING:
@@ -30,23 +30,30 @@ def argument(metavar: str, help: str) -> Any:
     return typer.Argument(metavar=metavar, help=help, show_default=False)
 
 
-def _one_of(names: Collection[str], flag: str, help: str, **more: Any) -> Any:
-    """Return an option that takes one of these names, of a table that is read at run time."""
+def _one_of(flag: str, table: registry.Table | Sequence[str], auto: str = "", **more: Any) -> Any:
+    """Return an option that takes one of these names, or "auto" where that means something."""
+    help = f"One of {str(table)[1:-1]}"
+    if isinstance(table, Mapping):
+        help = registry.with_meanings(table)
+    names = list(table)
+    if auto:
+        names, help = [*names, "auto"], f"{help}, or auto ({auto})"
 
     def parse(text: str) -> str:
         if text not in names:
-            raise typer.BadParameter(f"{text!r} is not one of {str(list(names))[1:-1]}.")
+            raise typer.BadParameter(f"{text!r} is not one of {str(names)[1:-1]}.")
         return text
 
-    return option(f"{flag} NAME", help, parser=parse, **more)
+    return option(f"{flag} NAME", f"{help}.", parser=parse, **more)
 
 
 # The headings under which the help lists options.
 _read = partial(option, rich_help_panel="What is read")
 _labels = partial(option, rich_help_panel="Labels")
 _how = partial(option, rich_help_panel="How")
-_how_named = partial(_one_of, rich_help_panel="How")
+_how_one_of = partial(_one_of, rich_help_panel="How")
 _rule = partial(option, rich_help_panel="Which edges")
+_rule_by_share = partial(_rule, min=0, max=1)
 
 JSON = inspect.Parameter(
     "json",
@@ -62,15 +69,10 @@ Out = Annotated[Path, option("--out -o", "The file to write.", show_default=Fals
 OptionalOut = Annotated[Path | None, option("--out -o", "A file to write.", show_default=False)]
 Force = Annotated[bool, option("--force", "Replace a file that is there.")]
 Seed = Annotated[int, option("--seed INT", "The seed of all that is random.", min=0, max=2**31 - 1)]
-Ensemble = Annotated[str, _one_of(ENSEMBLES, "--ensemble", f"{with_meanings(ENSEMBLES)}.")]
-Statistic = Annotated[str, _one_of(STATISTICS, "--statistic", f"One of {str(STATISTICS)[1:-1]}.")]
+Ensemble = Annotated[str, _one_of("--ensemble", registry.ENSEMBLES)]
+Statistic = Annotated[str, _one_of("--statistic", registry.STATISTICS)]
 Inference = Annotated[
-    str,
-    _how_named(
-        ["auto", *ENGINES],
-        "--inference",
-        f"{with_meanings(ENGINES)}, or auto (what suits the network).",
-    ),
+    str, _how_one_of("--inference", registry.ENGINES, auto="what suits the network")
 ]
 Nodes = Annotated[
     str | None,
@@ -157,22 +159,17 @@ class ModelOptions:
     metric: Metric = "precomputed"
     transform: Transform = None
     missing: Missing = "error"
-    network: Annotated[str, _how_named(NETWORKS, "--network", f"{with_meanings(NETWORKS)}.")] = (
-        "dpg"
-    )
+    network: Annotated[str, _how_one_of("--network", registry.NETWORKS)] = "dpg"
     readout: Annotated[
         str,
-        _how_named(
-            [*READOUTS, "auto"],
-            "--readout",
-            f"{with_meanings(READOUTS)}, or auto (whichever predicts left-out graphs best).",
-        ),
+        _how_one_of("--readout", registry.READOUTS, auto="whichever predicts left-out graphs best"),
     ] = "affine"
     prior: Annotated[
         str,
         _how(
             "--prior NAME|FILE",
-            f"{with_meanings(PRIORS)}, or what `edgebelief elicit --out prior.json` wrote.",
+            f"{registry.with_meanings(registry.PRIORS)}, or what `edgebelief elicit --out "
+            "prior.json` wrote.",
         ),
     ] = "altered"
     density: Annotated[
@@ -223,11 +220,8 @@ class Rule:
 
     threshold: Annotated[
         float | None,
-        _rule(
-            "--threshold P",
-            "Pairs with a probability above this. By default, above 0.5.",
-            min=0,
-            max=1,
+        _rule_by_share(
+            "--threshold P", "Pairs with a probability above this. By default, above 0.5."
         ),
     ] = None
     cost: Annotated[
@@ -239,11 +233,8 @@ class Rule:
     ] = None
     fdr: Annotated[
         float | None,
-        _rule(
-            "--fdr SHARE",
-            "Or as many as keep the expected share of false edges below this.",
-            min=0,
-            max=1,
+        _rule_by_share(
+            "--fdr SHARE", "Or as many as keep the expected share of false edges below this."
         ),
     ] = None
     top_k: Annotated[int | None, _rule("--top-k K", "Or this many in each graph.", min=0)] = None

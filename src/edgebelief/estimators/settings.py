@@ -18,7 +18,7 @@ from ..persist.learner import SavedLearner, check_network
 from ..readouts import Readout, Sized, papers_readout
 from ..readouts.features import size_of
 from ..registry import ENGINES, NETWORKS, READOUTS
-from ..validate import check_number
+from ..validate import check_choice, check_number
 
 Scale = float | str
 """A number, or one of `BY_GRAPH`."""
@@ -30,13 +30,11 @@ HUGE, TINY = 1e20, 1e-300
 BY_GRAPH = ("median", "relative")
 
 
-def network_of(network: object, depth: int | None) -> Network:
+def network_of(network: str | Network, depth: int | None) -> Network:
     """Return the network that a name and a depth mean; a `Network` as it is."""
     if isinstance(network, Network):
         return network
-    if not (isinstance(network, str) and network in NETWORKS):
-        problem = f"must be one of {sorted(NETWORKS)}, or a Network; got {network!r}."
-        raise SettingError(problem, argument="network")
+    check_choice(network, "network", sorted(NETWORKS), ", or a Network")
     layers = int(depth) if isinstance(depth, np.integer) else depth
     return NETWORKS[network].load().of_depth(layers)
 
@@ -51,18 +49,20 @@ def readouts_of(
         return {"sized": _sized(readout, network)}
     if isinstance(readout, Readout):
         return {type(readout).__name__: readout}
-    if isinstance(readout, str) and readout in ("auto", *READOUTS):
-        _check_goes_with(readout, network)
-    if isinstance(readout, str) and readout == "auto":
-        return {name: _readout(name, network) for name in READOUTS}
-    if not (isinstance(readout, str) and readout in READOUTS):
+    if not (isinstance(readout, str) and readout in ("auto", *READOUTS)):
         problem = f"must be auto, one of {sorted(READOUTS)}, or a Readout; got {readout!r}."
         raise SettingError(problem, argument="readout")
-    return {readout: _readout(readout, network)}
-
-
-def _readout(name: str, network: Network) -> Readout:
-    return papers_readout(network) if name == "affine" else READOUTS[name].make()
+    if readout != "affine" and network.kind != "dpg":
+        raise SettingError(
+            f"{readout!r} is for DPG, whose weights it scales; the network is a "
+            f"{type(network).__name__}",
+            argument="readout",
+            remedy=Remedy("Use {}, the paper's", Setting("readout", "affine")),
+        )
+    return {
+        name: papers_readout(network) if name == "affine" else READOUTS[name].make()
+        for name in (READOUTS if readout == "auto" else [readout])
+    }
 
 
 def _sized(readout: object, network: Network) -> Readout:
@@ -101,16 +101,6 @@ def check_size_aware(scale: object, prior: object, weighted: object) -> None:
             "takes a named prior or a Prior; beliefs about graphs are turned into one for graphs "
             "of one size.",
             argument="size_aware",
-        )
-
-
-def _check_goes_with(readout: str, network: Network) -> None:
-    if readout != "affine" and network.kind != "dpg":
-        raise SettingError(
-            f"{readout!r} is for DPG, whose weights it scales; the network is a "
-            f"{type(network).__name__}",
-            argument="readout",
-            remedy=Remedy("Use {}, the paper's", Setting("readout", "affine")),
         )
 
 
@@ -215,8 +205,7 @@ def check_saved(saved: SavedLearner, names: Iterable[str]) -> None:
     readouts_of(settings["readout"], network, settings["size_aware"])
     check_form(settings["metric"], settings["missing"], settings["transform"])
     likelihood_of(settings["weighted"])
-    demand(isinstance(settings["metric"], str), "its metric is none")
-    demand(isinstance(settings["prior"], str | Prior | dict), "its prior is none")
-    demand(isinstance(settings["scale"], str | float | int | None), "its scale is none")
-    demand(isinstance(settings["random_state"], int | None), "its random_state is none")
+    types = {"metric": str, "prior": str | Prior | dict, "scale": str | float | int | None}
+    for name, type_ in {**types, "random_state": int | None}.items():
+        demand(isinstance(settings[name], type_), f"its {name} is none")
     demand(scale in BY_GRAPH or (type(scale) is float and 0 < scale < np.inf), "its scale is none")
