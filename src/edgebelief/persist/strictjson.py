@@ -17,6 +17,7 @@ from ..errors import InputError
 
 MAX_DEPTH = 32  # of settings; a raised recursion limit would let deep JSON overflow C's stack
 FLOAT = "__float__"
+Pairs = list[tuple[str, Any]]
 
 
 class NotStorable(InputError):
@@ -59,7 +60,15 @@ def dumps(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def loads(text: str, depth: int, make_object: Callable[[list[tuple[str, Any]]], Any]) -> Any:
+def unique(pairs: Pairs) -> dict[str, Any]:
+    """Return a dictionary; refuse a key that is there twice."""
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise Damaged("its header has the same key twice")
+    return result
+
+
+def loads(text: str, depth: int, make_object: Callable[[Pairs], Any] = unique) -> Any:
     """Read strict JSON; refuse what `json.loads` takes beyond the standard or beyond our limits."""
     unescaped = text.replace("\\\\", "")
     # `dumps` writes characters, not escapes: it never writes an escaped surrogate, lone or paired.
@@ -82,15 +91,7 @@ def loads(text: str, depth: int, make_object: Callable[[list[tuple[str, Any]]], 
         raise Damaged("its header is not JSON") from None
 
 
-def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a dictionary; refuse a key that is there twice."""
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        raise Damaged("its header has the same key twice")
-    return result
-
-
-def restored(pairs: list[tuple[str, Any]]) -> dict[str, Any] | float:
+def restored(pairs: Pairs) -> dict[str, Any] | float:
     """Return a dictionary of the settings, or the float that JSON could not hold."""
     result = unique(pairs)
     if FLOAT not in result:
