@@ -72,7 +72,9 @@ def simulate(
     """
     from .commands import simulated
 
-    simulated(this, out, labels, ensemble, density, nodes, signals, graphs, seed, force)
+    wanted = {"ensemble": ensemble, "density": density}
+    sizes = {"n_nodes": nodes, "n_signals": signals, "n_graphs": graphs}
+    simulated(this, out, labels, wanted | sizes, seed, force)
 
 
 @command("`edgebelief learn signals.csv --degree 4 --out edges.csv`")
@@ -260,7 +262,7 @@ def explain(
     Without a pair: the terms of an additive model, how much each moves belief, and whether the
     labels need it; --out draws their curves (.png, .svg or .pdf), or writes the table (.csv).
     """
-    from .explained import explained
+    from .commands import explained
 
     given = o.Tables(data or [], nodes, transpose, covariates).given()
     explained(this, model, given, (source, target, graph), out, force)

@@ -13,36 +13,27 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..data.dataset import GraphDataset
+from ..atomic import replacing
+from ..belief import elicit_prior
+from ..data import GraphDataset, save_dataset, smooth_signals, transformed, write_edges, write_table
+from ..data.coerce import graphs_from
+from ..data.randomness import split
+from ..data.signals import SquareRootInverse, adjacency_of
 from ..errors import InputError
 from ..estimators import GraphLearner, SmoothGraph, load
+from ..estimators.simulate import Simulation
 from ..infer import InferenceWarning
-from .explained import records_of
-from .inputs import Data, Given, Labels, check_room
-from .outputs import EDGES, PICTURES, check_target, save_picture, write_edge_table
+from ..report.words import probability
+from .inputs import Data, Given, Labels, check_room, count
+from .outputs import EDGES, PICTURES, TABLES, check_target, save_picture, write_edge_table
 from .priors import prior_to_json
 from .session import Misused, Session, called_with
-from .verdicts import conclude
 
 
 def simulated(
-    this: Session,
-    out: Path,
-    labels: Path | None,
-    ensemble: str,
-    density: float,
-    nodes: int,
-    signals: int,
-    graphs: int,
-    seed: int,
-    force: bool,
+    this: Session, out: Path, labels: Path | None, wanted: dict[str, Any], seed: int, force: bool
 ) -> None:
     """Run `edgebelief simulate`."""
-    from ..data import save_dataset, smooth_signals, write_edges, write_table
-    from ..data.randomness import split
-    from ..data.signals import SquareRootInverse, adjacency_of
-    from ..estimators.simulate import Simulation
-
     check_target(out, force, (".npz", ".csv", ".parquet"))
     many = out.suffix.lower() == ".npz"
     if many and labels is not None:
@@ -51,10 +42,9 @@ def simulated(
         check_target(labels, force, (".csv", ".parquet"))
         if labels.resolve() == out.resolve():
             raise Misused(f"{out}: --out and --labels are one file; give two.")
+    nodes, signals, graphs = (wanted[f"n_{name}"] for name in ("nodes", "signals", "graphs"))
     check_room(nodes, graphs if many else 1)
-    made = Simulation.of(
-        ensemble, nodes, signals, density, graphs, SquareRootInverse(), "sqeuclidean"
-    )
+    made = Simulation.of(**wanted, filter=SquareRootInverse(), metric="sqeuclidean")
     if many:
         with this.working(f"drawing {graphs} graphs"):
             save_dataset(out, made.sample(seed))
@@ -91,8 +81,6 @@ def learned(
     force: bool,
 ) -> None:
     """Run `edgebelief learn`."""
-    from ..data import transformed
-
     check_target(out, force, EDGES, given.read_files)
     if given.paths[0].suffix.lower() == ".npz":
         raise InputError(
@@ -138,10 +126,6 @@ def elicited(
     force: bool,
 ) -> None:
     """Run `edgebelief elicit`."""
-    from ..atomic import replacing
-    from ..belief import elicit_prior
-    from ..data.coerce import graphs_from
-
     if out is not None:
         check_target(out, force, (".json",), given.read_files)
     X, _ = given.read(settings["metric"], settings["missing"])
@@ -176,9 +160,11 @@ def fitted(this: Session, given: Given, settings: dict[str, Any], out: Path, for
         given.apply(learner.fit, X, A)
     learner.save(out)
     posterior = learner.posterior_
-    seen = posterior.fingerprint
-    counted = f"{seen.n_labels} labels of {seen.n_graphs} graph{'s' if seen.n_graphs != 1 else ''}"
-    this.say(f"fitted to {counted} by {posterior.engine}")
+    n_labels, graphs = (
+        posterior.fingerprint.n_labels,
+        count(posterior.fingerprint.n_graphs, "graph"),
+    )
+    this.say(f"fitted to {n_labels} labels of {graphs} by {posterior.engine}")
     summary = posterior.summary()
     this.show(summary.reset_index(names="parameter"))
     if learner.comparison_ is not None:
@@ -197,11 +183,11 @@ def fitted(this: Session, given: Given, settings: dict[str, Any], out: Path, for
         "readout": type(learner.model_.readout).__name__,
         "weighted": learner.weighted,
         "terms": None if terms is None else terms.to_dict("records"),
-        "comparison": records_of(learner.comparison_),
+        "comparison": _records(learner.comparison_),
     }
     if posterior.verdict.ok:
         this.say("verdict: nothing was found to be wrong with the fit", "green")
-    conclude(this, posterior.verdict)
+    this.conclude(posterior.verdict)
 
 
 def predicted(
@@ -246,7 +232,7 @@ def predicted(
         "expected_edges": float(table["probability"].sum()),
         "most_believed": believed.head(10).to_dict("records"),
     }
-    conclude(this, learner.posterior_.verdict)
+    this.conclude(learner.posterior_.verdict)
 
 
 def checked(
@@ -284,7 +270,7 @@ def checked(
         save_picture(out, lambda: CheckDisplay(checks).plot()[0].figure)
         this.say(f"picture: {out}")
     if model is not None:
-        conclude(this, learner.posterior_.verdict)
+        this.conclude(learner.posterior_.verdict)
 
 
 def scored(this: Session, model: Path, given: Given) -> None:
@@ -302,7 +288,58 @@ def scored(this: Session, model: Path, given: Given) -> None:
             f"weights: CRPS {weights['crps']:.4g} (of edges {weights['crps_given_edge']:.4g}); "
             f"90 % intervals hold {weights['weight_coverage']:.1%} of the edges"
         )
-    conclude(this, learner.posterior_.verdict)
+    this.conclude(learner.posterior_.verdict)
+
+
+def explained(
+    this: Session,
+    model: Path,
+    given: Given,
+    pair: tuple[str | None, str | None, int],
+    out: Path | None,
+    force: bool,
+) -> None:
+    """Run `edgebelief explain`."""
+    source, target, graph = pair
+    about_a_pair = source is not None and target is not None
+    if (source is None) != (target is None) or about_a_pair != bool(given.paths):
+        raise Misused("a pair is --source, --target and the DATA it is in; give all three or none.")
+    if out is not None:
+        check_target(out, force, (*PICTURES, *TABLES), [model, *given.read_files])
+        if about_a_pair and out.suffix.lower() in PICTURES:
+            raise Misused(f"{out}: the explanation of a pair is a table; use .csv or .parquet.")
+    learner = load(model)
+    if about_a_pair:
+        X, _ = given.read_for(learner)
+        table = given.apply(learner.explain, X, source, target, graph)
+        p = table.attrs["probability"]
+        this.say(
+            f"{source} and {target}: probability {probability(p)}. What its logit is the sum of:"
+        )
+        values = ["" if pd.isna(x) else f"{x:.3g}" for x in table["value"]]
+        this.show(table.assign(value=values))
+        this.answer = {"probability": p, "parts": _records(table)}
+    else:
+        readout = learner.model_.readout
+        if not readout.terms:
+            raise InputError(
+                f"{model}: its readout, {type(readout).__name__}, has no terms; name a pair "
+                f"(--source, --target), or fit with --readout additive."
+            )
+        table = learner.terms()
+        this.show(table, "terms, by how much they move the logit")
+        needed = table["needed"].sum()
+        this.say(f"the labels need {needed} of {len(table)}; the bands of the others hold zero")
+        this.answer = {"terms": _records(table)}
+    if out is not None:
+        if out.suffix.lower() in PICTURES:
+            from ..plots import TermsDisplay
+
+            save_picture(out, lambda: TermsDisplay.of(learner.posterior_).plot()[0].figure)
+        else:
+            write_table(out, table)
+        this.say(f"written to {out}")
+    this.conclude(learner.posterior_.verdict)
 
 
 def reported(this: Session, model: Path, given: Given, out: Path, title: str, force: bool) -> None:
@@ -318,7 +355,7 @@ def reported(this: Session, model: Path, given: Given, out: Path, title: str, fo
         given.apply(partial(learner.report, out), X, A, **about)
     this.say(f"report: {out.resolve().as_uri()}")
     this.answer = {"out": str(out)}
-    conclude(this, learner.posterior_.verdict)
+    this.conclude(learner.posterior_.verdict)
 
 
 def _check_at_most_one(options: Mapping[str, object]) -> None:
@@ -332,3 +369,11 @@ def _need_labels(given: Given, X: Data, A: Labels, otherwise: str) -> None:
         raise InputError(
             f"{given.paths[0]}: no edge is known; give --labels or --groups. {otherwise}"
         )
+
+
+def _records(table: pd.DataFrame | None) -> list[dict[str, Any]] | None:
+    """Return the rows of a table for JSON, which has no NaN."""
+    if table is None:
+        return None
+    named = table if isinstance(table.index, pd.RangeIndex) else table.reset_index(names="name")
+    return named.astype(object).where(named.notna(), None).to_dict("records")  # type: ignore[return-value]

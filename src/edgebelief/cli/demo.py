@@ -13,7 +13,6 @@ from ..errors import InputError
 from ..estimators import GraphLearner
 from .outputs import check_target
 from .session import Session
-from .verdicts import end
 
 # Three graphs of 50 images to learn from, three to be judged on.
 TRAIN, TEST, CLASSES = 3, 3, (0, 1)
@@ -95,7 +94,7 @@ def walk(this: Session, folder: Path, seed: int, force: bool) -> None:
         "scores": scores.as_dict(),
         "right when sure": confident,
     }
-    end(this, verdict)
+    this.end(verdict)
 
 
 def _accuracy_when_sure(table: pd.DataFrame, test: GraphDataset, sure: float) -> float:

@@ -12,15 +12,9 @@ from ..data.dataset import GraphDataset
 from ..data.files import edges_to_matrix, read_matrix, read_signals
 from ..data.tables import read_table
 from ..errors import InputError
-from .inputs import Given, are_names, check_file, read_graphml, read_groups, read_json
+from .inputs import Given, are_names, check_file, count, read_graphml, read_groups, read_json
 from .priors import read_prior
-from .session import Session
-from .verdicts import verdict_to_json
-
-READABLE = (
-    "a model (.eb), a data set (.npz), a table (.csv, .tsv, .txt, .parquet), a graph (.graphml) or "
-    "a prior (.json)"
-)
+from .session import Session, verdict_to_json
 
 
 def told(this: Session, path: Path | None) -> None:
@@ -37,7 +31,10 @@ def told(this: Session, path: Path | None) -> None:
     }
     tell = kinds.get(path.suffix.lower())
     if tell is None:
-        raise InputError(f"{path}: of no known kind; edgebelief reads {READABLE}.")
+        raise InputError(
+            f"{path}: of no known kind; edgebelief reads a model (.eb), a data set (.npz), a table "
+            f"(.csv, .tsv, .txt, .parquet), a graph (.graphml) or a prior (.json)."
+        )
     return tell(this, path)
 
 
@@ -89,7 +86,7 @@ def _tell_arrays(this: Session, path: Path) -> None:
     }
     few, many = min(data.n_nodes), max(data.n_nodes)
     this.say(
-        f"{path}: a data set, {len(data)} graph{'s' if len(data) > 1 else ''} of "
+        f"{path}: a data set, {count(len(data), 'graph')} of "
         f"{few if few == many else f'{few} to {many}'} nodes, {data.n_labels} known labels, median "
         f"distance {scale:.4g}"
     )

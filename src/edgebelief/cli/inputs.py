@@ -85,8 +85,8 @@ class Given:
         names = _names_of(X)
         if len(self.covariates) not in (1, len(names)):
             raise InputError(
-                f"{self.covariates[-1]}: {_count(len(self.covariates), 'covariate file')} for "
-                f"{_count(len(names), 'graph')}: give one for each, in their order, or one for all."
+                f"{self.covariates[-1]}: {count(len(self.covariates), 'covariate file')} for "
+                f"{count(len(names), 'graph')}: give one for each, in their order, or one for all."
             )
         paths = list(self.covariates) * (len(names) if len(self.covariates) == 1 else 1)
         pairs = zip(paths, names, strict=True)
@@ -156,8 +156,8 @@ class Given:
             return None
         if len(self.labels) != len(names):
             raise InputError(
-                f"{self.labels[-1]}: {_count(len(self.labels), 'label file')} for "
-                f"{_count(len(names), 'graph')}: give one for each, in their order."
+                f"{self.labels[-1]}: {count(len(self.labels), 'label file')} for "
+                f"{count(len(names), 'graph')}: give one for each, in their order."
             )
         graphs = zip(self.labels, names, rows, strict=True)
         return [_label_matrix(*graph, self.nodes is not None, weighted) for graph in graphs]
@@ -187,7 +187,7 @@ def read_nodes(source: str) -> list[str]:
         twice = [name for name, times in Counter(names).items() if times > 1]
         raise InputError(f"{path}: {twice[:5]} are named more than once; name each node once.")
     if len(names) < 2:
-        raise InputError(f"{path}: names {_count(len(names), 'node')}; a graph has at least two.")
+        raise InputError(f"{path}: names {count(len(names), 'node')}; a graph has at least two.")
     return names
 
 
@@ -240,7 +240,7 @@ def check_room(n_nodes: int, n_graphs: int) -> None:
     there = available_memory()
     if there is not None and needed > 0.9 * there:
         raise NoRoom(
-            f"{_count(n_graphs, 'graph')} of {n_nodes} nodes need about {needed / 2**30:.1f} GB of "
+            f"{count(n_graphs, 'graph')} of {n_nodes} nodes need about {needed / 2**30:.1f} GB of "
             f"memory, and {there / 2**30:.1f} GB are free. Use fewer nodes (--nodes), or a larger "
             f"machine."
         )
@@ -473,5 +473,6 @@ def _data_set(path: Path) -> GraphDataset:
         raise error.but(where=path, remedy=remedy) from None
 
 
-def _count(n: int, what: str) -> str:
+def count(n: int, what: str) -> str:
+    """Return a number and what it counts, in the plural where it is not one."""
     return f"{n} {what}{'' if n == 1 else 's'}"

@@ -30,6 +30,8 @@ from .interrupt import INTERRUPTED, MESSAGE
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..infer import Verdict
+
 BUG, USAGE, BAD_INPUT, VERDICT, RESOURCES = 1, 2, 3, 4, 5
 # The settings of the library that are options here, under the same names.
 OPTIONS = {
@@ -98,6 +100,33 @@ class Session:
         with Progress(*columns, console=self._notes, transient=True) as progress:
             progress.add_task(what, total=None)
             yield
+
+    def conclude(self, verdict: Verdict) -> None:
+        """Say what a reader of results must know of the fit behind them, and end."""
+        for finding in verdict.findings:
+            self.say(f"verdict: {finding.name}: {' '.join(finding.message.split())}", "yellow")
+        if "rescaling" in verdict.figures:
+            factor = f"{verdict.figures['rescaling']:g}"
+            self.say(f"remedy: fit to the distances times {factor} (--scale {factor})", "yellow")
+        for assumption in verdict.assumptions:
+            self.say(f"assumed: {assumption}")
+        self.end(verdict)
+
+    def end(self, verdict: Verdict) -> None:
+        """End with the exit code of the findings, which are results too, and are written by now."""
+        self.answer["verdict"] = verdict_to_json(verdict)
+        if not verdict.ok:
+            raise typer.Exit(VERDICT)
+
+
+def verdict_to_json(verdict: Verdict) -> dict[str, Any]:
+    """Return the whole verdict, for machines."""
+    return {
+        "ok": verdict.ok,
+        "findings": [finding._asdict() for finding in verdict.findings],
+        "assumptions": list(verdict.assumptions),
+        "figures": dict(verdict.figures),
+    }
 
 
 @contextmanager

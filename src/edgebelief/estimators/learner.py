@@ -21,25 +21,14 @@ from ..data.dataset import GraphDataset
 from ..data.ensembles import Ensemble
 from ..data.signals import Filter, SquareRootInverse, Transform
 from ..errors import InputError, Remedy, Setting, SettingError
-from ..infer import EdgeModel, Engine, Likelihood, Prior, default_engine
+from ..infer import EdgeModel, Engine, Prior, default_engine
 from ..infer.prepare import prepare
 from ..networks import Network
 from ..persist import learner as learner_file
 from ..persist.modelfile import ModelFileError
 from ..readouts import Readout
 from ..report import Report
-from .settings import (
-    Scale,
-    check_saved,
-    check_size_aware,
-    engine_of,
-    likelihood_of,
-    network_of,
-    prior_of,
-    readouts_of,
-    scale_of,
-    scaled_by,
-)
+from .settings import check_saved, engine_of, network_of, parts_of, prior_of, scale_of, scaled_by
 from .simulate import Simulation
 
 
@@ -174,7 +163,7 @@ class GraphLearner(BaseEstimator):
         sample_weight : array_like, shape (n_graphs,), optional
             How often each graph counts.
         """
-        network, readouts, likelihood = self._parts()
+        network, readouts, likelihood = parts_of(self.get_params(False))
         engine = engine_of(self.inference)
         graphs = self._graphs(X, A, covariates)
         if covariates is not None and all(r.covariates == () for r in readouts.values()):
@@ -522,7 +511,7 @@ class GraphLearner(BaseEstimator):
         if fitted:
             data, model = scaled_by(self.scale_, data), self.model_
         else:
-            network, readouts, likelihood = self._parts()
+            network, readouts, likelihood = parts_of(self.get_params(False))
             *_, readout = readouts.values()  # the most flexible
             _, data, prior = self._scaled(network, readouts, data)
             model = prepare(0, EdgeModel(network, readout, prior, likelihood), data).model
@@ -571,17 +560,9 @@ class GraphLearner(BaseEstimator):
         kept = self.seed_, self.scale_, self.comparison_, self.posterior_
         learner_file.write(path, learner_file.SavedLearner(self.get_params(False), *kept))
 
-    def _parts(self) -> tuple[Network, dict[str, Readout], Likelihood]:
-        """Return what the settings mean; of the readouts, all that "auto" chooses from."""
-        network = network_of(self.network, self.depth)
-        if self.size_aware:
-            check_size_aware(self.scale, self.prior, self.weighted)
-        readouts = readouts_of(self.readout, network, self.size_aware)
-        return network, readouts, likelihood_of(self.weighted)
-
     def _scaled(
         self, network: Network, readouts: Mapping[str, Readout], data: GraphDataset
-    ) -> tuple[Scale, GraphDataset, Prior]:
+    ) -> tuple[float | str, GraphDataset, Prior]:
         """Decide on `scale_`, scale the data by it, and return the prior for these."""
         scale = scale_of(self.scale, network, self.prior, readouts.values(), data)
         data = scaled_by(scale, data)
