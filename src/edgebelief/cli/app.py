@@ -113,7 +113,7 @@ def learn(
     given = o.Tables([data], nodes, transpose).given()
     settings = {"metric": metric, "missing": missing, "bootstrap": bootstrap, "random_state": seed}
     sparsity = {"theta": theta, "degree": degree, "density": density}
-    learned(this, given, out, transform, sparsity, settings, force)
+    learned(this, given, out, transform, {**settings, **sparsity}, force)
 
 
 @command("`edgebelief elicit data.npz --density 0.05 0.5 --out prior.json`")
@@ -123,9 +123,7 @@ def elicit(
     density: Annotated[
         tuple[float, float],
         o.option(
-            "--density LOW HIGH",
-            "Between which shares of all pairs you believe to be joined.",
-            show_default=False,
+            "--density LOW HIGH", "Between which shares of all pairs you believe to be joined."
         ),
     ],
     max_components: Annotated[
@@ -208,8 +206,7 @@ def check(
     model: Annotated[
         Path | None,
         o.option(
-            "--model -m",
-            "A fitted model, which has settings of its own; else the prior is checked.",
+            "--model -m", "A fitted model, with settings of its own; else the prior is checked."
         ),
     ] = None,
     statistic: o.Statistic = "density",

@@ -29,9 +29,11 @@ from .outputs import EDGES, PICTURES, TABLES, check_target, save_picture, write_
 from .priors import prior_to_json
 from .session import Misused, Session, called_with
 
+Settings = dict[str, Any]
+
 
 def simulated(
-    this: Session, out: Path, labels: Path | None, wanted: dict[str, Any], seed: int, force: bool
+    this: Session, out: Path, labels: Path | None, wanted: Settings, seed: int, force: bool
 ) -> None:
     """Run `edgebelief simulate`."""
     check_target(out, force, (".npz", ".csv", ".parquet"))
@@ -72,13 +74,7 @@ def simulated(
 
 
 def learned(
-    this: Session,
-    given: Given,
-    out: Path,
-    transform: str | None,
-    sparsity: dict[str, Any],
-    settings: dict[str, Any],
-    force: bool,
+    this: Session, given: Given, out: Path, transform: str | None, settings: Settings, force: bool
 ) -> None:
     """Run `edgebelief learn`."""
     check_target(out, force, EDGES, given.read_files)
@@ -86,14 +82,14 @@ def learned(
         raise InputError(
             f"{given.paths[0]}: `edgebelief learn` takes one table; `edgebelief fit` a data set."
         )
-    _check_at_most_one(sparsity)
+    _check_at_most_one({name: settings[name] for name in ("theta", "degree", "density")})
     if transform is not None and settings["metric"] == "precomputed":
         raise Misused("--transform is for signals; --metric precomputed says these are distances.")
     frame, _ = given.read(settings["metric"], settings["missing"])
     assert isinstance(frame, pd.DataFrame)  # as one table is
     if transform is not None:
         frame = given.blame(lambda: transformed(frame, transform))  # type: ignore[arg-type]
-    learner = SmoothGraph(**sparsity, **settings)
+    learner = SmoothGraph(**settings)
     with this.working(f"learning a graph of {frame.shape[1]} nodes"):
         given.blame(lambda: learner.fit(frame))
     table = learner.edge_table()
@@ -120,8 +116,8 @@ def learned(
 def elicited(
     this: Session,
     given: Given,
-    settings: dict[str, Any],
-    beliefs: dict[str, Any],
+    settings: Settings,
+    beliefs: Settings,
     out: Path | None,
     force: bool,
 ) -> None:
@@ -148,7 +144,7 @@ def elicited(
         this.say(f"written to {out}; use it with --prior {out}")
 
 
-def fitted(this: Session, given: Given, settings: dict[str, Any], out: Path, force: bool) -> None:
+def fitted(this: Session, given: Given, settings: Settings, out: Path, force: bool) -> None:
     """Run `edgebelief fit`."""
     check_target(out, force, (".eb",), given.read_files)
     X, A = given.read(settings["metric"], settings["missing"], settings["weighted"])
@@ -196,7 +192,7 @@ def predicted(
     given: Given,
     out: Path,
     level: float,
-    rule: dict[str, Any],
+    rule: Settings,
     all_pairs: bool,
     force: bool,
 ) -> None:
@@ -239,8 +235,8 @@ def checked(
     this: Session,
     model: Path | None,
     given: Given,
-    settings: dict[str, Any],
-    how: dict[str, Any],
+    settings: Settings,
+    how: Settings,
     out: Path | None,
     force: bool,
 ) -> None:

@@ -44,9 +44,7 @@ def walk(this: Session, folder: Path, seed: int, force: bool) -> None:
     this.say("1  The data: images of the digits 0 and 1, their distances, and which are alike")
     train, test = digits(seed, TRAIN, TEST, classes=CLASSES)
     save_dataset(paths["held-out graphs"], test)
-    this.say(
-        f"   {TRAIN} graphs of {train.n_nodes[0]} images to learn from, {TEST} to be judged on"
-    )
+    this.say(f"   {TRAIN} graphs of {train.n_nodes[0]} images to learn from, {TEST} to judge it on")
 
     this.say("2  A belief, before any label: between 30 and 70 % of the pairs are alike")
     belief = {"density": (0.3, 0.7)}
@@ -103,9 +101,8 @@ def _accuracy_when_sure(table: pd.DataFrame, test: GraphDataset, sure: float) ->
         for t, record in enumerate(test)
         for i, j, a in zip(*record.support.endpoints, record.a, strict=True)
     }
-    truth = np.array(
-        [labels[key] for key in zip(table.graph, table.source, table.target, strict=True)]
-    )
+    pairs = zip(table.graph, table.source, table.target, strict=True)
+    truth = np.array([labels[pair] for pair in pairs])
     p = table["probability"].to_numpy()
     certain = (p > sure) | (p < 1 - sure)
     return float(((p > 0.5) == truth)[certain].mean())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -72,11 +73,11 @@ def _tell_model(this: Session, path: Path) -> None:
 
 def _tell_arrays(this: Session, path: Path) -> None:
     if (table := _edges_of(path)) is not None:
-        _tell_edges(this, path, table)
-        return
+        return _tell_edges(this, path, table)
     data, _ = Given([path]).read("precomputed", "error")
     assert isinstance(data, GraphDataset)  # as an npz is
     scale = float(np.median(np.concatenate([record.e for record in data])))
+    few, many = min(data.n_nodes), max(data.n_nodes)
     this.answer = {
         "kind": "data set",
         "graphs": len(data),
@@ -84,7 +85,6 @@ def _tell_arrays(this: Session, path: Path) -> None:
         "labels": data.n_labels,
         "median distance": scale,
     }
-    few, many = min(data.n_nodes), max(data.n_nodes)
     this.say(
         f"{path}: a data set, {count(len(data), 'graph')} of "
         f"{few if few == many else f'{few} to {many}'} nodes, {data.n_labels} known labels, median "
@@ -130,16 +130,14 @@ def _tell_json(this: Session, path: Path) -> None:
 def _tell_table(this: Session, path: Path) -> None:
     table = read_table(path)
     if {"source", "target"} <= set(table.columns):
-        _tell_edges(this, path, table)
-    elif (matrix := _square(path)) is not None:
-        _tell_square(this, path, matrix)
-    elif (groups := _groups(path, table)) is not None:
-        n_groups = len(set(groups.values()))
-        this.answer = {"kind": "groups", "nodes": len(groups), "groups": n_groups}
-        many = "a group" if n_groups == 1 else f"{n_groups} groups"
-        this.say(f"{path}: groups, {len(groups)} nodes in {many}, for --groups")
-    else:
-        _tell_signals(this, path, table)
+        return _tell_edges(this, path, table)
+    with suppress(InputError):
+        return _tell_square(this, path, read_matrix(path))
+    # Two columns of which the first holds names: as signals, they would be one node.
+    numeric = pd.to_numeric(table.iloc[:, 0], errors="coerce").notna().any()
+    if table.shape[1] == 2 and not numeric:
+        return _tell_groups(this, path)
+    return _tell_signals(this, path, table)
 
 
 def _tell_edges(this: Session, path: Path, table: pd.DataFrame) -> None:
@@ -153,18 +151,10 @@ def _tell_edges(this: Session, path: Path, table: pd.DataFrame) -> None:
     this.say(f"{path}: an edge list, {len(table)} pairs among {len(nodes)} nodes{beside}")
 
 
-def _square(path: Path) -> pd.DataFrame | None:
-    try:
-        return read_matrix(path)
-    except InputError:
-        return None
-
-
 def _tell_square(this: Session, path: Path, matrix: pd.DataFrame) -> None:
     values = matrix.to_numpy()
     off = values[~np.eye(len(values), dtype=bool)]
-    known = off[~np.isnan(off)]
-    labels = bool(np.isin(known, (0, 1)).all())
+    labels = bool(np.isin(off[~np.isnan(off)], (0, 1)).all())
     gaps = int(np.isnan(off).sum())
     symmetric = bool(np.array_equal(values, values.T, equal_nan=True))
     this.answer = {
@@ -181,10 +171,12 @@ def _tell_square(this: Session, path: Path, matrix: pd.DataFrame) -> None:
     _tell_nodes(this, matrix)
 
 
-def _groups(path: Path, table: pd.DataFrame) -> dict[str, str] | None:
-    """Read two columns of which the first holds names: as signals, they would be one node."""
-    numeric = pd.to_numeric(table.iloc[:, 0], errors="coerce").notna().any()
-    return read_groups(path) if table.shape[1] == 2 and not numeric else None
+def _tell_groups(this: Session, path: Path) -> None:
+    groups = read_groups(path)
+    n_groups = len(set(groups.values()))
+    this.answer = {"kind": "groups", "nodes": len(groups), "groups": n_groups}
+    many = "a group" if n_groups == 1 else f"{n_groups} groups"
+    this.say(f"{path}: groups, {len(groups)} nodes in {many}, for --groups")
 
 
 def _tell_signals(this: Session, path: Path, table: pd.DataFrame) -> None:

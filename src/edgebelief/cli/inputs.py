@@ -420,9 +420,8 @@ def _same_group(path: Path, names: list[str], rows: list[str]) -> pd.DataFrame:
     groups = read_groups(path, names)
     missing = [name for name in names if name not in groups]
     if missing:
-        first = list(groups)[:3]
         raise InputError(
-            f"{path}: no group for nodes {missing[:5]}; its first column has {first} ..."
+            f"{path}: no group for nodes {missing[:5]}; its first column has {list(groups)[:3]} ..."
             f"{_on_its_side(list(groups), names, rows)}"
         )
     group = np.array([groups[name] for name in names])

@@ -55,12 +55,6 @@ _how_one_of = partial(_one_of, rich_help_panel="How")
 _rule = partial(option, rich_help_panel="Which edges")
 _rule_by_share = partial(_rule, min=0, max=1)
 
-JSON = inspect.Parameter(
-    "json",
-    inspect.Parameter.KEYWORD_ONLY,
-    default=False,
-    annotation=Annotated[bool, option("--json", "Answer in JSON, for machines.")],
-)
 Model = Annotated[Path, argument("MODEL", "What `edgebelief fit` wrote.")]
 Data = Annotated[
     list[Path], argument("DATA", "One .npz data set, or a table (.csv, .tsv, .parquet) per graph.")
@@ -68,6 +62,7 @@ Data = Annotated[
 Out = Annotated[Path, option("--out -o", "The file to write.", show_default=False)]
 OptionalOut = Annotated[Path | None, option("--out -o", "A file to write.", show_default=False)]
 Force = Annotated[bool, option("--force", "Replace a file that is there.")]
+Json = Annotated[bool, option("--json", "Answer in JSON, for machines.")]
 Seed = Annotated[int, option("--seed INT", "The seed of all that is random.", min=0, max=2**31 - 1)]
 Ensemble = Annotated[str, _one_of("--ensemble", registry.ENSEMBLES)]
 Statistic = Annotated[str, _one_of("--statistic", registry.STATISTICS)]
@@ -262,5 +257,6 @@ def in_session(run: Callable[..., None]) -> Callable[..., None]:
         options += [p] if group is None else inspect.signature(group).parameters.values()
     # Typer reads the signature. Nothing is positional, for required options may follow others.
     options = [p.replace(kind=p.KEYWORD_ONLY) for p in options]
-    vars(command)["__signature__"] = inspect.Signature([*options, JSON])
+    json = inspect.Parameter("json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json)
+    vars(command)["__signature__"] = inspect.Signature([*options, json])
     return command

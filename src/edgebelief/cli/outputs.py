@@ -67,9 +67,7 @@ def write_edge_table(path: Path, table: pd.DataFrame, graph: nx.Graph) -> None:
             nx.write_graphml_xml(graph, temporary)
     elif path.suffix.lower() == ".npz":
         types = {"source": str, "target": str}
-        columns: dict[str, Any] = {
-            str(name): table[name].to_numpy(types.get(name)) for name in table.columns
-        }
+        columns: dict[str, Any] = {n: table[n].to_numpy(types.get(n)) for n in table.columns}
         with replacing(path) as temporary, temporary.open("wb") as file:
             np.savez_compressed(file, **columns)
     else:

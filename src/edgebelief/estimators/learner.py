@@ -539,10 +539,9 @@ class GraphLearner(BaseEstimator):
         about.setdefault("assumptions", self.posterior_.verdict.assumptions)
         metric = getattr(self.metric, "__name__", str(self.metric))
         about.setdefault("settings", {"metric": metric, "scale": self.scale_})
-        page = Report.of(
+        Report.of(
             self.posterior_, beliefs.data, predictions=beliefs, key=self.seed_, **about
-        )
-        page.write(path)
+        ).write(path)
         return Path(path)
 
     def save(self, path: str | Path) -> None:
@@ -602,18 +601,14 @@ class GraphLearner(BaseEstimator):
 
     @staticmethod
     def _matrices(graphs: Graphs, vectors: list[np.ndarray]) -> Any:
-        return graphs.shaped(
-            [r.support.to_matrix(v) for r, v in zip(graphs.data, vectors, strict=True)]
-        )
+        pairs = zip(graphs.data, vectors, strict=True)
+        return graphs.shaped([record.support.to_matrix(vector) for record, vector in pairs])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = tags.input_tags.three_d_array = True
         tags.target_tags.required = True
         return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "posterior_")
 
 
 def load(path: str | Path) -> GraphLearner:

@@ -67,19 +67,16 @@ default="sqeuclidean"
 
     Attributes
     ----------
-    adjacency_ : ndarray of shape (n_nodes, n_nodes)
-        The weights, symmetric with zero diagonal.
-    laplacian_ : ndarray of shape (n_nodes, n_nodes)
-        Weighted degrees on the diagonal, minus the weights elsewhere.
+    adjacency_, laplacian_ : ndarray of shape (n_nodes, n_nodes)
+        The weights, symmetric with zero diagonal; and minus the weights, with the weighted degrees
+        on the diagonal.
     theta_ : float
         The theta used.
     n_edges_ : int
         How many weights count as edges: those above 1e-5 of the largest.
-    degree_ : float
-        The mean number of edges at a node; not quite the `degree` asked for where edges
-        enter together.
-    density_ : float
-        The share of all pairs that are edges; likewise.
+    degree_, density_ : float
+        The mean number of edges at a node, and the share of all pairs that are edges; not quite
+        what was asked for where edges enter together.
     edge_frequencies_ : ndarray of shape (n_nodes, n_nodes) or None
         In what share of the resamples each pair was an edge; None without bootstrap. These are
         not probabilities that an edge exists: they say how steady the estimate is when the
@@ -90,10 +87,8 @@ default="sqeuclidean"
         What the solver returned (weights before `delta`, duals, residual, whether it converged).
     node_names_ : list
         The columns of the data frame X, else 0 to n_nodes - 1.
-    n_features_in_ : int
-        The number of nodes.
-    feature_names_in_ : ndarray of shape (n_nodes,)
-        The columns of X, where X is a data frame whose columns are all strings.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_nodes,)
+        The number of nodes; the columns of X, if it is a data frame and all are strings.
 
     See Also
     --------
@@ -194,11 +189,10 @@ default="sqeuclidean"
             All nodes, by name; an edge for each weight that counts as one, with the attribute
             ``weight`` and, after a bootstrap, ``frequency``.
         """
-        table = self.edge_table()
+        rows = self.edge_table().to_dict("records")
         graph = nx.Graph()
         graph.add_nodes_from(self.node_names_)
-        for source, target, *values in table.itertuples(index=False, name=None):
-            graph.add_edge(source, target, **dict(zip(table.columns[2:], values, strict=True)))
+        graph.add_edges_from((row.pop("source"), row.pop("target"), row) for row in rows)
         return graph
 
     def edge_table(self) -> pd.DataFrame:
@@ -356,9 +350,6 @@ def _refuse(
 ) -> None:
     if bad.any():
         p, i = (int(k) for k in np.argwhere(bad)[0])
-        raise InputError(
-            f"is {what} ({bad.sum()} in all)",
-            argument="X",
-            where=(p, validate.node_name(i, names)),
-            remedy=remedy,
-        )
+        where = p, validate.node_name(i, names)
+        problem = f"is {what} ({bad.sum()} in all)"
+        raise InputError(problem, argument="X", where=where, remedy=remedy)

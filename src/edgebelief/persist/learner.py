@@ -56,7 +56,7 @@ class SavedLearner(NamedTuple):
 
 def write(path: str | Path, saved: SavedLearner) -> None:
     """Write a fitted learner to a model file."""
-    posterior = saved.posterior
+    posterior, verdict = saved.posterior, saved.posterior.verdict
     fingerprint = dataclasses.asdict(posterior.fingerprint)
     n_nodes = fingerprint.pop("n_nodes")  # an array, for there may be many graphs
     settings = {
@@ -70,12 +70,9 @@ def write(path: str | Path, saved: SavedLearner) -> None:
             "settings": _encoded(dict(posterior.settings)),
             "fingerprint": fingerprint,
             "verdict": {
-                "figures": {k: float(v) for k, v in posterior.verdict.figures.items()},
-                "findings": [
-                    [finding.name, float(finding.value), finding.message]
-                    for finding in posterior.verdict.findings
-                ],
-                "assumptions": list(posterior.verdict.assumptions),
+                "figures": {name: float(value) for name, value in verdict.figures.items()},
+                "findings": [[f.name, float(f.value), f.message] for f in verdict.findings],
+                "assumptions": list(verdict.assumptions),
             },
             "log_evidence": posterior.log_evidence,
             "n_chains": posterior.n_chains,
@@ -253,14 +250,8 @@ def _fingerprint(written: dict[str, Any], n_nodes: np.ndarray) -> Fingerprint:
     n_signals = _figure_or_none(written["n_signals"])
     demand(n_signals is None or n_signals >= 1, "its number of signals is none")
     demand(isinstance(written["digest"], str), "its digest is no text")
-    return Fingerprint(
-        n_graphs=len(n_nodes),
-        n_nodes=tuple(n_nodes.tolist()),
-        n_labels=written["n_labels"],
-        scale=scale,
-        n_signals=n_signals,
-        digest=written["digest"],
-    )
+    sizes, n_labels, digest = tuple(n_nodes.tolist()), written["n_labels"], written["digest"]
+    return Fingerprint(len(n_nodes), sizes, n_labels, scale, n_signals, digest)
 
 
 def _figure(value: object) -> float:

@@ -30,11 +30,9 @@ class Damaged(InputError):
 
 def plain(value: Any, where: str, depth: int) -> Any:
     """Return the value in JSON's own types; refuse subclasses, which would come back as a base."""
-    if value is None or type(value) in (bool, str):
-        return value
-    if type(value) is int:
-        if not -(2**63) <= value < 2**64:
-            raise NotStorable(f"{where} does not fit in 64 bits")
+    if type(value) is int and not -(2**63) <= value < 2**64:
+        raise NotStorable(f"{where} does not fit in 64 bits")
+    if value is None or type(value) in (bool, str, int):
         return value
     if type(value) is float:
         return value if math.isfinite(value) else {FLOAT: struct.pack(">d", value).hex()}
