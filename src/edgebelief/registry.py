@@ -91,11 +91,8 @@ UNNAMED = (
     Entry("infer.likelihoods:WeightedEdges"),
 )
 # All that a model file may name, by the name of the class.
-PARTS: Table = {
-    entry.class_name: entry
-    for table in (NETWORKS, READOUTS, ENGINES, MARGINALS)
-    for entry in table.values()
-} | {entry.class_name: entry for entry in UNNAMED}
+_NAMED = [e for table in (NETWORKS, READOUTS, ENGINES, MARGINALS) for e in table.values()]
+PARTS: Table = {entry.class_name: entry for entry in (*_NAMED, *UNNAMED)}
 
 
 def with_meanings(table: Table) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-USAGE = 2
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code.
@@ -36,19 +34,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
 
     from .app import app
-    from .session import complain, running
+    from .session import USAGE, called_with, complain
 
-    with running(given):
-        try:
-            code = app(args=given or ["--help"], prog_name="edgebelief", standalone_mode=False)
-        except SystemExit as stop:
-            code = stop.code
-        except Exception as error:
-            if not hasattr(error, "format_message"):  # how Typer's errors of usage are known
-                raise
-            context = getattr(error, "ctx", None)
-            about = f" See `{context.command_path} --help`." if context is not None else ""
-            text = error.format_message().replace("Value error, ", "").rstrip(".")
-            text = f"{text}{'' if text.endswith('?') else '.'}{about}"
-            code = complain(text, USAGE, json_wanted="--json" in given)
+    called_with.set(given)
+    try:
+        code = app(args=given or ["--help"], prog_name="edgebelief", standalone_mode=False)
+    except SystemExit as stop:
+        code = stop.code
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # how Typer's errors of usage are known
+            raise
+        context = getattr(error, "ctx", None)
+        about = f" See `{context.command_path} --help`." if context is not None else ""
+        text = error.format_message().replace("Value error, ", "").rstrip(".")
+        text = f"{text}{'' if text.endswith('?') else '.'}{about}"
+        code = complain(text, USAGE, json_wanted="--json" in given)
     return code if isinstance(code, int) else int(code is not None)

@@ -5,13 +5,15 @@ What a command needs is imported when it runs, so that `--help` does not wait fo
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from . import options as o
-from .session import Misused, session
+from .session import Misused, Session, session
 
 app = typer.Typer(
     help="Learn graphs from data, with calibrated belief in every edge.\n\n"
@@ -22,6 +24,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
+
+
+def command(example: str) -> Callable[[Callable[..., None]], Any]:
+    """Make a function a command, with --json and an example in its help."""
+    return lambda run: app.command(epilog=f"Example: {example}")(o.in_session(run))
 
 
 def _version(wanted: bool) -> None:
@@ -41,14 +48,12 @@ def _root(
     pass
 
 
-@app.command(
-    epilog="Example: `edgebelief simulate --out signals.csv --labels edges.csv --nodes 30`"
-)
+@command("`edgebelief simulate --out signals.csv --labels edges.csv --nodes 30`")
 def simulate(
+    this: Session,
     out: o.Out,
     labels: Annotated[
-        Path | None,
-        o.option("--labels -l", "With a table: a second one, of the true edges."),
+        Path | None, o.option("--labels -l", "With a table: a second one, of the true edges.")
     ] = None,
     ensemble: o.Ensemble = "geometric",
     density: Annotated[
@@ -59,29 +64,23 @@ def simulate(
     graphs: Annotated[int, o.option("--graphs INT", "Graphs, in an .npz data set.", min=1)] = 20,
     seed: o.Seed = 0,
     force: o.Force = False,
-    json: o.Json = False,
 ) -> None:
     """Draw random graphs and smooth signals on them: data to try things on.
 
     An .npz gets a data set of several graphs with their distances and edges; a .csv or .parquet the
     signals on one graph, with its edges beside it.
     """
-    with session(json) as this:
-        from .commands import simulated
+    from .commands import simulated
 
-        simulated(this, out, labels, ensemble, density, nodes, signals, graphs, seed, force)
+    wanted = {"ensemble": ensemble, "density": density}
+    sizes = {"n_nodes": nodes, "n_signals": signals, "n_graphs": graphs}
+    simulated(this, out, labels, wanted | sizes, seed, force)
 
 
-@app.command(epilog="Example: `edgebelief learn signals.csv --degree 4 --out edges.csv`")
+@command("`edgebelief learn signals.csv --degree 4 --out edges.csv`")
 def learn(
-    data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DATA",
-            help="A table: a row per observation, a column per node.",
-            show_default=False,
-        ),
-    ],
+    this: Session,
+    data: Annotated[Path, o.argument("DATA", "A table: a row per observation, a column per node.")],
     out: o.Out,
     degree: Annotated[
         float | None, o.option("--degree NUMBER", "Wanted mean number of neighbours.")
@@ -103,32 +102,28 @@ def learn(
     transpose: o.Transpose = False,
     seed: o.Seed = 0,
     force: o.Force = False,
-    json: o.Json = False,
 ) -> None:
     """Learn one graph from signals alone: no labels, no belief.
 
     It is the graph on which the signals are smooth. Writes its edges (.csv, .parquet, .npz) or the
     graph (.graphml).
     """
-    with session(json) as this:
-        from .commands import learned
-        from .inputs import Given
+    from .commands import learned
 
-        sparsity = {"theta": theta, "degree": degree, "density": density}
-        settings = {"metric": metric, "missing": missing, "bootstrap": bootstrap}
-        given = Given([data], nodes, transpose)
-        learned(this, given, out, transform, {**sparsity, **settings, "random_state": seed}, force)
+    given = o.Tables([data], nodes, transpose).given()
+    settings = {"metric": metric, "missing": missing, "bootstrap": bootstrap, "random_state": seed}
+    sparsity = {"theta": theta, "degree": degree, "density": density}
+    learned(this, given, out, transform, {**settings, **sparsity}, force)
 
 
-@app.command(epilog="Example: `edgebelief elicit data.npz --density 0.05 0.5 --out prior.json`")
+@command("`edgebelief elicit data.npz --density 0.05 0.5 --out prior.json`")
 def elicit(
+    this: Session,
     data: o.Data,
     density: Annotated[
         tuple[float, float],
         o.option(
-            "--density LOW HIGH",
-            "Between which shares of all pairs you believe to be joined.",
-            show_default=False,
+            "--density LOW HIGH", "Between which shares of all pairs you believe to be joined."
         ),
     ],
     max_components: Annotated[
@@ -143,161 +138,110 @@ def elicit(
     nodes: o.Nodes = None,
     transpose: o.Transpose = False,
     force: o.Force = False,
-    json: o.Json = False,
 ) -> None:
     """Turn what you believe about the graphs into a prior, before any label is looked at.
 
     Prints what theta, the sparsity parameter, means on these data, and the prior; --out keeps it,
     for `edgebelief fit --prior prior.json`.
     """
-    with session(json) as this:
-        from .commands import elicited
-        from .inputs import Given
+    from .commands import elicited
 
-        settings = {"metric": metric, "transform": transform, "missing": missing}
-        beliefs = {"density": density, "max_components": max_components, "mass": mass}
-        elicited(this, Given(data, nodes, transpose), settings, beliefs, out, force)
+    given = o.Tables(data, nodes, transpose).given()
+    settings = {"metric": metric, "transform": transform, "missing": missing}
+    beliefs = {"density": density, "max_components": max_components, "mass": mass}
+    elicited(this, given, settings, beliefs, out, force)
 
 
-@app.command(
-    epilog="Example: `edgebelief fit returns.csv --metric correlation --groups sectors.csv "
-    "--out model.eb`"
-)
-@o.with_model_options
+@command("`edgebelief fit returns.csv --metric correlation --groups sectors.csv --out model.eb`")
 def fit(
-    data: o.Data,
+    this: Session,
     out: o.Out,
-    labels: o.Labels = None,
-    groups: o.Groups = None,
-    *,
-    chosen: o.ModelOptions,
-    nodes: o.Nodes = None,
-    transpose: o.Transpose = False,
-    covariates: o.Covariates = None,
+    tables: o.LabelledTables,
+    model: o.ModelOptions,
     inference: o.Inference = "auto",
     seed: o.Seed = 0,
     force: o.Force = False,
-    json: o.Json = False,
 ) -> None:
     """Learn from graphs whose edges are known how to believe in the edges of others.
 
     Writes a model file (.eb) for `predict`, `score`, `check`, `explain` and `report`. An npz data
     set brings its own labels and covariates.
     """
-    with session(json) as this:
-        from .commands import fitted
-        from .inputs import Given
+    from .commands import fitted
 
-        given = Given(data, nodes, transpose, labels or [], groups, covariates or [])
-        how = {"inference": inference, "random_state": seed}
-        fitted(this, given, {**chosen.settings(), **how}, out, force)
+    settings = {**model.settings(), "inference": inference, "random_state": seed}
+    fitted(this, tables.given(), settings, out, force)
 
 
-@app.command(epilog="Example: `edgebelief predict model.eb new.csv --fdr 0.05 --out edges.csv`")
+@command("`edgebelief predict model.eb new.csv --fdr 0.05 --out edges.csv`")
 def predict(
+    this: Session,
     model: o.Model,
-    data: o.Data,
     out: o.Out,
-    nodes: o.Nodes = None,
-    transpose: o.Transpose = False,
-    covariates: o.Covariates = None,
+    tables: o.Tables,
+    rule: o.Rule,
     level: Annotated[
-        float,
-        o.option("--level P", "Level of the credible intervals; 0 for none.", min=0, max=1),
+        float, o.option("--level P", "Level of the credible intervals; 0 for none.", min=0, max=1)
     ] = 0.9,
-    threshold: o.Threshold = None,
-    cost: o.Cost = None,
-    fdr: o.FDR = None,
-    top_k: o.TopK = None,
     all_pairs: Annotated[
         bool, o.option("--all-pairs/--edges-only", "Write every pair, or the decided edges.")
     ] = True,
     force: o.Force = False,
-    json: o.Json = False,
 ) -> None:
     """Predict the edges of new graphs, with belief in every pair.
 
     Writes a row per pair: probability, its spread, an interval, a decision (.csv, .parquet, .npz);
     or the decided graph (.graphml). A model of weighted edges adds the weight and its interval.
     """
-    with session(json) as this:
-        from .commands import predicted
-        from .inputs import Given
+    from .commands import predicted
 
-        rule = {"threshold": threshold, "cost": cost, "fdr": fdr, "top_k": top_k}
-        given = Given(data, nodes, transpose, covariates=covariates or [])
-        predicted(this, model, given, out, level, rule, all_pairs, force)
+    predicted(this, model, tables.given(), out, level, asdict(rule), all_pairs, force)
 
 
-@app.command(epilog="Example: `edgebelief check data.npz --prior flat`")
-@o.with_model_options
+@command("`edgebelief check data.npz --prior flat`")
 def check(
-    data: o.Data,
+    this: Session,
+    tables: o.LabelledTables,
+    chosen: o.ModelOptions,
     model: Annotated[
         Path | None,
         o.option(
-            "--model -m",
-            "A fitted model, which has settings of its own; else the prior is checked.",
+            "--model -m", "A fitted model, with settings of its own; else the prior is checked."
         ),
     ] = None,
-    labels: o.Labels = None,
-    groups: o.Groups = None,
     statistic: o.Statistic = "density",
     draws: Annotated[int, o.option("--draws INT", "Data sets to draw.", min=10)] = 1000,
-    *,
-    chosen: o.ModelOptions,
-    nodes: o.Nodes = None,
-    transpose: o.Transpose = False,
-    covariates: o.Covariates = None,
     out: o.OptionalOut = None,
     seed: o.Seed = 0,
     force: o.Force = False,
-    json: o.Json = False,
 ) -> None:
     """Compare the graphs that the prior, or a fitted model, expects with the labels of these data.
 
     --out draws a picture (.png, .svg or .pdf).
     """
-    with session(json) as this:
-        from .commands import checked
-        from .inputs import Given
+    from .commands import checked
 
-        given = Given(data, nodes, transpose, labels or [], groups, covariates or [])
-        how = {"statistic": statistic, "n": draws, "key": seed}
-        checked(this, model, given, chosen.settings(), how, out, force)
+    how = {"statistic": statistic, "n": draws, "key": seed}
+    checked(this, model, tables.given(), chosen.settings(), how, out, force)
 
 
-@app.command(epilog="Example: `edgebelief score model.eb held-out.npz`")
-def score(
-    model: o.Model,
-    data: o.Data,
-    labels: o.Labels = None,
-    groups: o.Groups = None,
-    nodes: o.Nodes = None,
-    transpose: o.Transpose = False,
-    covariates: o.Covariates = None,
-    json: o.Json = False,
-) -> None:
+@command("`edgebelief score model.eb held-out.npz`")
+def score(this: Session, model: o.Model, tables: o.LabelledTables) -> None:
     """Score a model's belief on graphs whose edges are known."""
-    with session(json) as this:
-        from .commands import scored
-        from .inputs import Given
+    from .commands import scored
 
-        given = Given(data, nodes, transpose, labels or [], groups, covariates or [])
-        scored(this, model, given)
+    scored(this, model, tables.given())
 
 
-@app.command(
-    epilog="Example: `edgebelief explain model.eb new.csv --source AAPL --target MSFT`; without "
-    "a pair, what the model has learned."
+@command(
+    "`edgebelief explain model.eb new.csv --source AAPL --target MSFT`; without a pair, what the "
+    "model has learned."
 )
 def explain(
+    this: Session,
     model: o.Model,
     data: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="DATA", help="Where the pair is, as for `predict`.", show_default=False
-        ),
+        list[Path] | None, o.argument("DATA", "Where the pair is, as for `predict`.")
     ] = None,
     source: Annotated[str | None, o.option("--source NODE", "One end of the pair.")] = None,
     target: Annotated[str | None, o.option("--target NODE", "The other end.")] = None,
@@ -309,58 +253,46 @@ def explain(
     covariates: o.Covariates = None,
     out: o.OptionalOut = None,
     force: o.Force = False,
-    json: o.Json = False,
 ) -> None:
     """Explain why an edge is believed in: what raises and what lowers its probability.
 
     Without a pair: the terms of an additive model, how much each moves belief, and whether the
     labels need it; --out draws their curves (.png, .svg or .pdf), or writes the table (.csv).
     """
-    with session(json) as this:
-        from .explained import explained
-        from .inputs import Given
+    from .commands import explained
 
-        given = Given(data or [], nodes, transpose, covariates=covariates or [])
-        explained(this, model, given, (source, target, graph), out, force)
+    given = o.Tables(data or [], nodes, transpose, covariates).given()
+    explained(this, model, given, (source, target, graph), out, force)
 
 
-@app.command(epilog="Example: `edgebelief report model.eb new.csv --out report.html`")
+@command("`edgebelief report model.eb new.csv --out report.html`")
 def report(
+    this: Session,
     model: o.Model,
-    data: o.Data,
     out: o.Out,
-    labels: o.Labels = None,
-    groups: o.Groups = None,
-    nodes: o.Nodes = None,
-    transpose: o.Transpose = False,
-    covariates: o.Covariates = None,
+    tables: o.LabelledTables,
     title: Annotated[str, o.option("--title", "The heading of the page.")] = "",
     force: o.Force = False,
-    json: o.Json = False,
 ) -> None:
     """Write one page to open and to send: the graph, the belief, its scores, how it was made."""
-    with session(json) as this:
-        from .commands import reported
-        from .inputs import Given
+    from .commands import reported
 
-        given = Given(data, nodes, transpose, labels or [], groups, covariates or [])
-        reported(this, model, given, out, title, force)
+    reported(this, model, tables.given(), out, title, force)
 
 
-@app.command(epilog="Example: `edgebelief demo`")
+@command("`edgebelief demo`")
 def demo(
+    this: Session,
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to write.")] = Path(
         "edgebelief-demo"
     ),
     seed: o.Seed = 0,
     force: o.Force = False,
-    json: o.Json = False,
 ) -> None:
     """Run every step on built-in handwritten digits, ending in a report to open."""
-    with session(json) as this:
-        from .demo import walk
+    from .demo import walk
 
-        walk(this, folder, seed, force)
+    walk(this, folder, seed, force)
 
 
 @app.command(hidden=True, context_settings={"ignore_unknown_options": True})
@@ -377,18 +309,12 @@ def reproduce(
         )
 
 
-@app.command(epilog="Example: `edgebelief info model.eb`")
+@command("`edgebelief info model.eb`")
 def info(
-    path: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="FILE", help="A model, a data set, a table, ...", show_default=False
-        ),
-    ] = None,
-    json: o.Json = False,
+    this: Session,
+    path: Annotated[Path | None, o.argument("FILE", "A model, a data set, a table, ...")] = None,
 ) -> None:
     """Say what a file holds; without one, versions and devices."""
-    with session(json) as this:
-        from .info import told
+    from .info import told
 
-        told(this, path)
+    told(this, path)

@@ -5,43 +5,37 @@ from __future__ import annotations
 import json
 import shlex
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ..data.dataset import GraphDataset
+from ..atomic import replacing
+from ..belief import elicit_prior
+from ..data import GraphDataset, save_dataset, smooth_signals, transformed, write_edges, write_table
+from ..data.coerce import graphs_from
+from ..data.randomness import split
+from ..data.signals import SquareRootInverse, adjacency_of
 from ..errors import InputError
 from ..estimators import GraphLearner, SmoothGraph, load
-from ..infer import Fingerprint, InferenceWarning, Verdict
-from .explained import records_of, terms_of
-from .inputs import Data, Given, Labels, check_room
-from .outputs import EDGES, PICTURES, check_target, save_picture, write_edge_table
+from ..estimators.simulate import Simulation
+from ..infer import InferenceWarning
+from ..report.words import probability
+from .inputs import Data, Given, Labels, check_room, count
+from .outputs import EDGES, PICTURES, TABLES, check_target, save_picture, write_edge_table
 from .priors import prior_to_json
-from .session import Misused, Session, command_line
-from .verdicts import end, say_findings, verdict_to_json
+from .session import Misused, Session, called_with
+
+Settings = dict[str, Any]
 
 
 def simulated(
-    this: Session,
-    out: Path,
-    labels: Path | None,
-    ensemble: str,
-    density: float,
-    nodes: int,
-    signals: int,
-    graphs: int,
-    seed: int,
-    force: bool,
+    this: Session, out: Path, labels: Path | None, wanted: Settings, seed: int, force: bool
 ) -> None:
     """Run `edgebelief simulate`."""
-    from ..data import save_dataset, smooth_signals, write_edges, write_table
-    from ..data.randomness import split
-    from ..data.signals import SquareRootInverse, adjacency_of
-    from ..estimators.simulate import Simulation
-
     check_target(out, force, (".npz", ".csv", ".parquet"))
     many = out.suffix.lower() == ".npz"
     if many and labels is not None:
@@ -50,14 +44,12 @@ def simulated(
         check_target(labels, force, (".csv", ".parquet"))
         if labels.resolve() == out.resolve():
             raise Misused(f"{out}: --out and --labels are one file; give two.")
+    nodes, signals, graphs = (wanted[f"n_{name}"] for name in ("nodes", "signals", "graphs"))
     check_room(nodes, graphs if many else 1)
-    made = Simulation.of(
-        ensemble, nodes, signals, density, graphs, SquareRootInverse(), "sqeuclidean"
-    )
+    made = Simulation.of(**wanted, filter=SquareRootInverse(), metric="sqeuclidean")
     if many:
         with this.working(f"drawing {graphs} graphs"):
-            data = made.sample(seed)
-            save_dataset(out, data)
+            save_dataset(out, made.sample(seed))
         this.say(f"{out}: {graphs} graphs of {nodes} nodes, with distances and edges")
     else:
         graph_key, signal_key = split(seed, 2)
@@ -82,22 +74,15 @@ def simulated(
 
 
 def learned(
-    this: Session,
-    given: Given,
-    out: Path,
-    transform: str | None,
-    settings: dict[str, Any],
-    force: bool,
+    this: Session, given: Given, out: Path, transform: str | None, settings: Settings, force: bool
 ) -> None:
     """Run `edgebelief learn`."""
-    from ..data import transformed
-
     check_target(out, force, EDGES, given.read_files)
     if given.paths[0].suffix.lower() == ".npz":
         raise InputError(
             f"{given.paths[0]}: `edgebelief learn` takes one table; `edgebelief fit` a data set."
         )
-    _at_most_one(settings, ("theta", "degree", "density"))
+    _check_at_most_one({name: settings[name] for name in ("theta", "degree", "density")})
     if transform is not None and settings["metric"] == "precomputed":
         raise Misused("--transform is for signals; --metric precomputed says these are distances.")
     frame, _ = given.read(settings["metric"], settings["missing"])
@@ -108,7 +93,7 @@ def learned(
     with this.working(f"learning a graph of {frame.shape[1]} nodes"):
         given.blame(lambda: learner.fit(frame))
     table = learner.edge_table()
-    write_edge_table(out, table, [learner.to_networkx()])
+    write_edge_table(out, table, learner.to_networkx())
     this.answer = {
         "out": str(out),
         "nodes": frame.shape[1],
@@ -131,16 +116,12 @@ def learned(
 def elicited(
     this: Session,
     given: Given,
-    settings: dict[str, Any],
-    beliefs: dict[str, Any],
+    settings: Settings,
+    beliefs: Settings,
     out: Path | None,
     force: bool,
 ) -> None:
     """Run `edgebelief elicit`."""
-    from ..atomic import replacing
-    from ..belief import elicit_prior
-    from ..data.coerce import graphs_from
-
     if out is not None:
         check_target(out, force, (".json",), given.read_files)
     X, _ = given.read(settings["metric"], settings["missing"])
@@ -163,7 +144,7 @@ def elicited(
         this.say(f"written to {out}; use it with --prior {out}")
 
 
-def fitted(this: Session, given: Given, settings: dict[str, Any], out: Path, force: bool) -> None:
+def fitted(this: Session, given: Given, settings: Settings, out: Path, force: bool) -> None:
     """Run `edgebelief fit`."""
     check_target(out, force, (".eb",), given.read_files)
     X, A = given.read(settings["metric"], settings["missing"], settings["weighted"])
@@ -172,19 +153,21 @@ def fitted(this: Session, given: Given, settings: dict[str, Any], out: Path, for
     has_bar = settings["inference"] == "nuts" or settings["network"] in ("pds", "mimo-e")
     with this.working("finding the posterior", has_bar), warnings.catch_warnings():
         warnings.simplefilter("ignore", InferenceWarning)  # the verdict is said below
-        known = given.known_of(X)
-        given.blame(lambda: learner.fit(X, A, **known))
+        given.apply(learner.fit, X, A)
     learner.save(out)
     posterior = learner.posterior_
-    this.say(f"fitted to {_counted(posterior.fingerprint)} by {posterior.engine}")
+    n_labels, graphs = (
+        posterior.fingerprint.n_labels,
+        count(posterior.fingerprint.n_graphs, "graph"),
+    )
+    this.say(f"fitted to {n_labels} labels of {graphs} by {posterior.engine}")
     summary = posterior.summary()
     this.show(summary.reset_index(names="parameter"))
     if learner.comparison_ is not None:
         this.show(learner.comparison_.reset_index(names="readout"), "left-out graphs, best first")
-    terms = terms_of(learner)
+    terms = learner.terms() if learner.model_.readout.terms else None
     if terms is not None:
         this.show(terms, "terms, by how much they move the logit")
-    _say_verdict(this, posterior.verdict)
     this.say(f"written to {out}")
     this.answer = {
         "out": str(out),
@@ -196,10 +179,11 @@ def fitted(this: Session, given: Given, settings: dict[str, Any], out: Path, for
         "readout": type(learner.model_.readout).__name__,
         "weighted": learner.weighted,
         "terms": None if terms is None else terms.to_dict("records"),
-        "comparison": records_of(learner.comparison_),
-        "verdict": verdict_to_json(posterior.verdict),
+        "comparison": _records(learner.comparison_),
     }
-    end(posterior.verdict)
+    if posterior.verdict.ok:
+        this.say("verdict: nothing was found to be wrong with the fit", "green")
+    this.conclude(posterior.verdict)
 
 
 def predicted(
@@ -208,37 +192,34 @@ def predicted(
     given: Given,
     out: Path,
     level: float,
-    rule: dict[str, Any],
+    rule: Settings,
     all_pairs: bool,
     force: bool,
 ) -> None:
     """Run `edgebelief predict`."""
     check_target(out, force, EDGES, [model, *given.read_files])
-    _at_most_one(rule, tuple(rule))
+    _check_at_most_one(rule)
     learner = load(model)
     X, _ = given.read_for(learner)
     one = out.suffix.lower() == ".graphml"
     if one and (len(given.paths) > 1 or (isinstance(X, GraphDataset) and len(X) > 1)):
         raise Misused(f"{out}: GraphML holds one graph; use .csv, .parquet or .npz for several.")
     with this.working("predicting"):
-        known = given.known_of(X)
-        table = given.blame(lambda: learner.edge_table(X, level=level or None, **known, **rule))
+        table = given.apply(learner.edge_table, X, level=level or None, **rule)
     if len(given.paths) > 1:
         stems = [path.stem for path in given.paths]
         unique = len(set(stems)) == len(stems)
         names = stems if unique else [str(path) for path in given.paths]
         table["graph"] = [names[t] for t in table["graph"]]
     kept = table if all_pairs else table[table["decision"] == 1]
-    made = learner.to_networkx(X, **known, **rule) if one else []
-    write_edge_table(out, kept, made if isinstance(made, list) else [made])
+    made = given.apply(learner.to_networkx, X, **rule) if one else None
+    write_edge_table(out, kept, made[0] if isinstance(made, list) else made)
     n_edges = int(table["decision"].sum())
-    verdict = learner.posterior_.verdict
     believed = table.sort_values("probability", ascending=False, kind="stable")
     this.say(f"{n_edges} of {len(table)} pairs are decided to be edges; the most believed:")
     shown = ["graph", "source", "target", "probability", "low", "high", "epistemic"]
     shown += ["weight", "weight_low", "weight_high"]
     this.show(believed[[name for name in shown if name in table.columns]], most=10)
-    say_findings(this, verdict)
     this.say(f"written to {out}")
     this.answer = {
         "out": str(out),
@@ -246,17 +227,16 @@ def predicted(
         "edges": n_edges,
         "expected_edges": float(table["probability"].sum()),
         "most_believed": believed.head(10).to_dict("records"),
-        "verdict": verdict_to_json(verdict),
     }
-    end(verdict)
+    this.conclude(learner.posterior_.verdict)
 
 
 def checked(
     this: Session,
     model: Path | None,
     given: Given,
-    settings: dict[str, Any],
-    how: dict[str, Any],
+    settings: Settings,
+    how: Settings,
     out: Path | None,
     force: bool,
 ) -> None:
@@ -264,14 +244,11 @@ def checked(
     from ..plots import CheckDisplay
 
     if out is not None:
-        read = given.read_files if model is None else [model, *given.read_files]
-        check_target(out, force, PICTURES, read)
+        check_target(out, force, PICTURES, [*given.read_files, *([model] if model else [])])
     learner = GraphLearner(**settings) if model is None else load(model)
-    form = learner.metric, learner.missing, learner.weighted
-    X, A = given.read_for(learner) if model else given.read(*form)
+    X, A = given.read_for(learner, fitted=model is not None)
     with this.working("drawing graphs"):
-        known = given.known_of(X)
-        checks = given.blame(lambda: learner.predictive_checks(X, A, **known, **how))
+        checks = given.apply(learner.predictive_checks, X, A, **how)
     this.answer = {
         check.source: {
             "statistic": check.statistic,
@@ -289,9 +266,7 @@ def checked(
         save_picture(out, lambda: CheckDisplay(checks).plot()[0].figure)
         this.say(f"picture: {out}")
     if model is not None:
-        say_findings(this, learner.posterior_.verdict)
-        this.answer["verdict"] = verdict_to_json(learner.posterior_.verdict)
-        end(learner.posterior_.verdict)
+        this.conclude(learner.posterior_.verdict)
 
 
 def scored(this: Session, model: Path, given: Given) -> None:
@@ -300,21 +275,67 @@ def scored(this: Session, model: Path, given: Given) -> None:
     X, A = given.read_for(learner)
     _need_labels(given, X, A, "There is nothing to score without any.")
     with this.working("predicting"):
-        known = given.known_of(X)
-        scores = given.blame(lambda: learner.calibration_report(X, A, **known))
-        weights = {}
-        if learner.weighted:
-            weights = given.blame(lambda: learner.weight_scores(X, A, **known))
-    verdict = learner.posterior_.verdict
-    this.answer = {**scores.as_dict(), **weights, "verdict": verdict_to_json(verdict)}
+        scores = given.apply(learner.calibration_report, X, A)
+        weights = given.apply(learner.weight_scores, X, A) if learner.weighted else {}
+    this.answer = {**scores.as_dict(), **weights}
     this.say(str(scores))
     if weights:
         this.say(
             f"weights: CRPS {weights['crps']:.4g} (of edges {weights['crps_given_edge']:.4g}); "
             f"90 % intervals hold {weights['weight_coverage']:.1%} of the edges"
         )
-    say_findings(this, verdict)
-    end(verdict)
+    this.conclude(learner.posterior_.verdict)
+
+
+def explained(
+    this: Session,
+    model: Path,
+    given: Given,
+    pair: tuple[str | None, str | None, int],
+    out: Path | None,
+    force: bool,
+) -> None:
+    """Run `edgebelief explain`."""
+    source, target, graph = pair
+    about_a_pair = source is not None and target is not None
+    if (source is None) != (target is None) or about_a_pair != bool(given.paths):
+        raise Misused("a pair is --source, --target and the DATA it is in; give all three or none.")
+    if out is not None:
+        check_target(out, force, (*PICTURES, *TABLES), [model, *given.read_files])
+        if about_a_pair and out.suffix.lower() in PICTURES:
+            raise Misused(f"{out}: the explanation of a pair is a table; use .csv or .parquet.")
+    learner = load(model)
+    if about_a_pair:
+        X, _ = given.read_for(learner)
+        table = given.apply(learner.explain, X, source, target, graph)
+        p = table.attrs["probability"]
+        this.say(
+            f"{source} and {target}: probability {probability(p)}. What its logit is the sum of:"
+        )
+        values = ["" if pd.isna(x) else f"{x:.3g}" for x in table["value"]]
+        this.show(table.assign(value=values))
+        this.answer = {"probability": p, "parts": _records(table)}
+    else:
+        readout = learner.model_.readout
+        if not readout.terms:
+            raise InputError(
+                f"{model}: its readout, {type(readout).__name__}, has no terms; name a pair "
+                f"(--source, --target), or fit with --readout additive."
+            )
+        table = learner.terms()
+        this.show(table, "terms, by how much they move the logit")
+        needed = table["needed"].sum()
+        this.say(f"the labels need {needed} of {len(table)}; the bands of the others hold zero")
+        this.answer = {"terms": _records(table)}
+    if out is not None:
+        if out.suffix.lower() in PICTURES:
+            from ..plots import TermsDisplay
+
+            save_picture(out, lambda: TermsDisplay.of(learner.posterior_).plot()[0].figure)
+        else:
+            write_table(out, table)
+        this.say(f"written to {out}")
+    this.conclude(learner.posterior_.verdict)
 
 
 def reported(this: Session, model: Path, given: Given, out: Path, title: str, force: bool) -> None:
@@ -322,35 +343,21 @@ def reported(this: Session, model: Path, given: Given, out: Path, title: str, fo
     check_target(out, force, (".html", ".htm"), [model, *given.read_files])
     learner = load(model)
     X, A = given.read_for(learner)
-    about: dict[str, Any] = {"title": title} if title else {}
+    about = {
+        "recipe": shlex.join(["edgebelief", *called_with.get()]),
+        **({"title": title} if title else {}),
+    }
     with this.working("writing the report"):
-        recipe = shlex.join(command_line())
-        known = given.known_of(X)
-        given.blame(lambda: learner.report(out, X, A, recipe=recipe, **known, **about))
-    verdict = learner.posterior_.verdict
+        given.apply(partial(learner.report, out), X, A, **about)
     this.say(f"report: {out.resolve().as_uri()}")
-    say_findings(this, verdict)
-    this.answer = {"out": str(out), "verdict": verdict_to_json(verdict)}
-    end(verdict)
+    this.answer = {"out": str(out)}
+    this.conclude(learner.posterior_.verdict)
 
 
-def scale_from(text: str | None) -> str | float | None:
-    """Return what --scale says: a name or a number."""
-    if text is None or text in ("auto", "median", "relative"):
-        return text
-    try:
-        number = float(text)
-    except ValueError:
-        number = np.nan
-    if not 0 < number < np.inf:
-        raise Misused(f"--scale is auto, median, relative or a number above 0; got {text!r}.")
-    return number
-
-
-def _at_most_one(settings: Mapping[str, object], names: Sequence[str]) -> None:
-    given = [f"--{name.replace('_', '-')}" for name in names if settings[name] is not None]
-    if len(given) > 1:
-        raise Misused(f"give one of {' and '.join(given)}, not both.")
+def _check_at_most_one(options: Mapping[str, object]) -> None:
+    flags = [f"--{name.replace('_', '-')}" for name, value in options.items() if value is not None]
+    if len(flags) > 1:
+        raise Misused(f"give one of {' and '.join(flags)}, not both.")
 
 
 def _need_labels(given: Given, X: Data, A: Labels, otherwise: str) -> None:
@@ -360,12 +367,9 @@ def _need_labels(given: Given, X: Data, A: Labels, otherwise: str) -> None:
         )
 
 
-def _counted(fingerprint: Fingerprint) -> str:
-    graphs = fingerprint.n_graphs
-    return f"{fingerprint.n_labels} labels of {graphs} graph{'s' if graphs != 1 else ''}"
-
-
-def _say_verdict(this: Session, verdict: Verdict) -> None:
-    if verdict.ok:
-        this.say("verdict: nothing was found to be wrong with the fit", "green")
-    say_findings(this, verdict)
+def _records(table: pd.DataFrame | None) -> list[dict[str, Any]] | None:
+    """Return the rows of a table for JSON, which has no NaN."""
+    if table is None:
+        return None
+    named = table if isinstance(table.index, pd.RangeIndex) else table.reset_index(names="name")
+    return named.astype(object).where(named.notna(), None).to_dict("records")  # type: ignore[return-value]

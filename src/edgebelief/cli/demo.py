@@ -11,10 +11,8 @@ from ..belief import elicit_prior
 from ..data import GraphDataset, digits, save_dataset, write_table
 from ..errors import InputError
 from ..estimators import GraphLearner
-from ..infer import Marginal
 from .outputs import check_target
 from .session import Session
-from .verdicts import end, verdict_to_json
 
 # Three graphs of 50 images to learn from, three to be judged on.
 TRAIN, TEST, CLASSES = 3, 3, (0, 1)
@@ -46,15 +44,14 @@ def walk(this: Session, folder: Path, seed: int, force: bool) -> None:
     this.say("1  The data: images of the digits 0 and 1, their distances, and which are alike")
     train, test = digits(seed, TRAIN, TEST, classes=CLASSES)
     save_dataset(paths["held-out graphs"], test)
-    this.say(
-        f"   {TRAIN} graphs of {train.n_nodes[0]} images to learn from, {TEST} to be judged on"
-    )
+    this.say(f"   {TRAIN} graphs of {train.n_nodes[0]} images to learn from, {TEST} to judge it on")
 
     this.say("2  A belief, before any label: between 30 and 70 % of the pairs are alike")
     belief = {"density": (0.3, 0.7)}
     with this.working("solving along theta"):
         prior = elicit_prior(train, **belief)  # type: ignore[arg-type]
-    this.say(f"   so theta, the sparsity, is {_words(prior['theta'])}")
+    low, high = prior["theta"].quantile(np.array([0.025, 0.975]))
+    this.say(f"   so theta, the sparsity, is believed to lie between {low:.2g} and {high:.2g}")
 
     this.say("3  The posterior, given the labels of the training graphs")
     learner = GraphLearner(prior=belief, random_state=seed)
@@ -94,14 +91,8 @@ def walk(this: Session, folder: Path, seed: int, force: bool) -> None:
         **{name: str(path) for name, path in paths.items()},
         "scores": scores.as_dict(),
         "right when sure": confident,
-        "verdict": verdict_to_json(verdict),
     }
-    end(verdict)
-
-
-def _words(marginal: Marginal) -> str:
-    low, high = marginal.quantile(np.array([0.025, 0.975]))
-    return f"believed to lie between {low:.2g} and {high:.2g}"
+    this.end(verdict)
 
 
 def _accuracy_when_sure(table: pd.DataFrame, test: GraphDataset, sure: float) -> float:
@@ -110,9 +101,8 @@ def _accuracy_when_sure(table: pd.DataFrame, test: GraphDataset, sure: float) ->
         for t, record in enumerate(test)
         for i, j, a in zip(*record.support.endpoints, record.a, strict=True)
     }
-    truth = np.array(
-        [labels[key] for key in zip(table.graph, table.source, table.target, strict=True)]
-    )
+    pairs = zip(table.graph, table.source, table.target, strict=True)
+    truth = np.array([labels[pair] for pair in pairs])
     p = table["probability"].to_numpy()
     certain = (p > sure) | (p < 1 - sure)
     return float(((p > 0.5) == truth)[certain].mean())

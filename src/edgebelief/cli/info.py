@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import platform
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,24 +13,16 @@ from ..data.dataset import GraphDataset
 from ..data.files import edges_to_matrix, read_matrix, read_signals
 from ..data.tables import read_table
 from ..errors import InputError
-from .inputs import Given, read_graphml, read_groups
+from .inputs import Given, are_names, check_file, count, read_graphml, read_groups, read_json
 from .priors import read_prior
-from .session import Session
-from .verdicts import verdict_to_json
-
-READABLE = (
-    "a model (.eb), a data set (.npz), a table (.csv, .tsv, .txt, .parquet), a graph (.graphml) or "
-    "a prior (.json)"
-)
+from .session import Session, verdict_to_json
 
 
 def told(this: Session, path: Path | None) -> None:
     """Run `edgebelief info`."""
     if path is None:
-        _tell_machine(this)
-        return
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: {'is a folder' if path.is_dir() else 'no such file'}.")
+        return _tell_machine(this)
+    check_file(path)
     kinds = {
         ".eb": _tell_model,
         ".npz": _tell_arrays,
@@ -41,8 +32,11 @@ def told(this: Session, path: Path | None) -> None:
     }
     tell = kinds.get(path.suffix.lower())
     if tell is None:
-        raise InputError(f"{path}: of no known kind; edgebelief reads {READABLE}.")
-    tell(this, path)
+        raise InputError(
+            f"{path}: of no known kind; edgebelief reads a model (.eb), a data set (.npz), a table "
+            f"(.csv, .tsv, .txt, .parquet), a graph (.graphml) or a prior (.json)."
+        )
+    return tell(this, path)
 
 
 def _tell_machine(this: Session) -> None:
@@ -78,13 +72,12 @@ def _tell_model(this: Session, path: Path) -> None:
 
 
 def _tell_arrays(this: Session, path: Path) -> None:
-    table = _edges_of(path)
-    if table is not None:
-        _tell_edges(this, path, table)
-        return
+    if (table := _edges_of(path)) is not None:
+        return _tell_edges(this, path, table)
     data, _ = Given([path]).read("precomputed", "error")
     assert isinstance(data, GraphDataset)  # as an npz is
     scale = float(np.median(np.concatenate([record.e for record in data])))
+    few, many = min(data.n_nodes), max(data.n_nodes)
     this.answer = {
         "kind": "data set",
         "graphs": len(data),
@@ -92,9 +85,8 @@ def _tell_arrays(this: Session, path: Path) -> None:
         "labels": data.n_labels,
         "median distance": scale,
     }
-    few, many = min(data.n_nodes), max(data.n_nodes)
     this.say(
-        f"{path}: a data set, {len(data)} graph{'s' if len(data) > 1 else ''} of "
+        f"{path}: a data set, {count(len(data), 'graph')} of "
         f"{few if few == many else f'{few} to {many}'} nodes, {data.n_labels} known labels, median "
         f"distance {scale:.4g}"
     )
@@ -114,22 +106,19 @@ def _edges_of(path: Path) -> pd.DataFrame | None:
 def _tell_graph(this: Session, path: Path) -> None:
     matrix = read_graphml(path)
     edges = int(np.triu(matrix.to_numpy() != 0, 1).sum())
-    this.answer = {"kind": "graph", "edges": edges, **_nodes(matrix)}
+    this.answer = {"kind": "graph", "edges": edges}
     this.say(f"{path}: a graph, {edges} edges among {len(matrix)} nodes; it serves as --labels")
-    _say_nodes(this, matrix)
+    _tell_nodes(this, matrix)
 
 
 def _tell_json(this: Session, path: Path) -> None:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON ({error}).") from None
+    content = read_json(path)
     lists = content if isinstance(content, dict) else {"": content}
-    names = {key: some for key, some in lists.items() if _are_names(some)}
+    names = {key: value for key, value in lists.items() if are_names(value)}
     if names and len(names) == len(lists):
-        this.answer = {"kind": "nodes", "names": {key: len(some) for key, some in names.items()}}
-        for key, some in names.items():
-            this.say(f"{path}{key and ':'}{key}: a list of {len(some)} node names, for --nodes")
+        this.answer = {"kind": "nodes", "names": {key: len(value) for key, value in names.items()}}
+        for key, value in names.items():
+            this.say(f"{path}{key and ':'}{key}: a list of {len(value)} node names, for --nodes")
         return
     prior = read_prior(path)
     this.answer = {"kind": "prior", "prior": {name: str(m) for name, m in prior.items()}}
@@ -138,23 +127,17 @@ def _tell_json(this: Session, path: Path) -> None:
         this.say(f"  {name} ~ {marginal}")
 
 
-def _are_names(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(name, str | int) for name in value)
-
-
 def _tell_table(this: Session, path: Path) -> None:
     table = read_table(path)
     if {"source", "target"} <= set(table.columns):
-        _tell_edges(this, path, table)
-    elif (matrix := _square(path)) is not None:
-        _tell_square(this, path, matrix)
-    elif (groups := _groups(path, table)) is not None:
-        n_groups = len(set(groups.values()))
-        this.answer = {"kind": "groups", "nodes": len(groups), "groups": n_groups}
-        many = "a group" if n_groups == 1 else f"{n_groups} groups"
-        this.say(f"{path}: groups, {len(groups)} nodes in {many}, for --groups")
-    else:
-        _tell_signals(this, path, table)
+        return _tell_edges(this, path, table)
+    with suppress(InputError):
+        return _tell_square(this, path, read_matrix(path))
+    # Two columns of which the first holds names: as signals, they would be one node.
+    numeric = pd.to_numeric(table.iloc[:, 0], errors="coerce").notna().any()
+    if table.shape[1] == 2 and not numeric:
+        return _tell_groups(this, path)
+    return _tell_signals(this, path, table)
 
 
 def _tell_edges(this: Session, path: Path, table: pd.DataFrame) -> None:
@@ -168,18 +151,10 @@ def _tell_edges(this: Session, path: Path, table: pd.DataFrame) -> None:
     this.say(f"{path}: an edge list, {len(table)} pairs among {len(nodes)} nodes{beside}")
 
 
-def _square(path: Path) -> pd.DataFrame | None:
-    try:
-        return read_matrix(path)
-    except InputError:
-        return None
-
-
 def _tell_square(this: Session, path: Path, matrix: pd.DataFrame) -> None:
     values = matrix.to_numpy()
     off = values[~np.eye(len(values), dtype=bool)]
-    known = off[~np.isnan(off)]
-    labels = bool(np.isin(known, (0, 1)).all())
+    labels = bool(np.isin(off[~np.isnan(off)], (0, 1)).all())
     gaps = int(np.isnan(off).sum())
     symmetric = bool(np.array_equal(values, values.T, equal_nan=True))
     this.answer = {
@@ -187,20 +162,21 @@ def _tell_square(this: Session, path: Path, matrix: pd.DataFrame) -> None:
         "holds": "labels" if labels else "distances",
         "gaps": gaps,
         "symmetric": symmetric,
-        **_nodes(matrix),
     }
     what = "labels (0, 1), for --labels" if labels else "distances, say"
     this.say(
         f"{path}: a square matrix of {len(matrix)} nodes ({what}), {gaps} gaps"
         f"{'' if symmetric else ', not symmetric'}"
     )
-    _say_nodes(this, matrix)
+    _tell_nodes(this, matrix)
 
 
-def _groups(path: Path, table: pd.DataFrame) -> dict[str, str] | None:
-    """Read two columns of which the first holds names: as signals, they would be one node."""
-    numeric = pd.to_numeric(table.iloc[:, 0], errors="coerce").notna().any()
-    return read_groups(path) if table.shape[1] == 2 and not numeric else None
+def _tell_groups(this: Session, path: Path) -> None:
+    groups = read_groups(path)
+    n_groups = len(set(groups.values()))
+    this.answer = {"kind": "groups", "nodes": len(groups), "groups": n_groups}
+    many = "a group" if n_groups == 1 else f"{n_groups} groups"
+    this.say(f"{path}: groups, {len(groups)} nodes in {many}, for --groups")
 
 
 def _tell_signals(this: Session, path: Path, table: pd.DataFrame) -> None:
@@ -218,18 +194,15 @@ def _tell_signals(this: Session, path: Path, table: pd.DataFrame) -> None:
             where=path,
         ) from None
     gaps = int(signals.isna().sum().sum())
-    this.answer = {"kind": "signals", "rows": len(signals), "gaps": gaps, **_nodes(signals)}
+    this.answer = {"kind": "signals", "rows": len(signals), "gaps": gaps}
     this.say(
         f"{path}: a table of signals, {len(signals)} rows (observations), {signals.shape[1]} "
         f"columns (nodes), {gaps} gaps"
     )
-    _say_nodes(this, signals)
+    _tell_nodes(this, signals)
 
 
-def _nodes(frame: pd.DataFrame) -> dict[str, Any]:
-    return {"nodes": frame.shape[1], "names": [str(name) for name in frame.columns[:10]]}
-
-
-def _say_nodes(this: Session, frame: pd.DataFrame) -> None:
-    names = ", ".join(str(name) for name in frame.columns[:10])
-    this.say(f"nodes: {names}{' ...' if frame.shape[1] > 10 else ''}")
+def _tell_nodes(this: Session, frame: pd.DataFrame) -> None:
+    names = [str(name) for name in frame.columns[:10]]
+    this.answer |= {"nodes": frame.shape[1], "names": names}
+    this.say(f"nodes: {', '.join(names)}{' ...' if frame.shape[1] > 10 else ''}")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar
 
 import networkx as nx
 import numpy as np
@@ -17,13 +17,7 @@ import pandas as pd
 from ..data.coerce import check_has_weights, weight_column
 from ..data.covariates import pair_covariates
 from ..data.dataset import GraphDataset
-from ..data.files import (
-    edges_to_matrix,
-    load_dataset,
-    read_covariates,
-    read_matrix,
-    read_signals,
-)
+from ..data.files import edges_to_matrix, load_dataset, read_covariates, read_matrix, read_signals
 from ..data.tables import read_table
 from ..edges import Complete
 from ..errors import InputError, Message, SettingError
@@ -35,8 +29,6 @@ if TYPE_CHECKING:
     from ..estimators import GraphLearner
 
 SIGNALS = ("sqeuclidean", "log-euclidean", "correlation")
-
-
 # What a learner takes for X and A: tables are data frames.
 Data = GraphDataset | pd.DataFrame | list[pd.DataFrame]
 Labels = list[pd.DataFrame] | None
@@ -50,24 +42,7 @@ class WrongMetric(InputError):
 
 @dataclass(frozen=True)
 class Given:
-    """What a user points at: tables or a data set, the wanted nodes, where labels come from.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        One npz data set, or a table per graph.
-    nodes : str, optional
-        A file with the names of the wanted nodes: see `read_nodes`.
-    transpose : bool
-        Whether tables of signals have a row per node.
-    labels : sequence of Path
-        A file for each graph: an adjacency with names, an edge list, or GraphML.
-    groups : Path, optional
-        A table with a row per node, its name first and then its group; nodes of one group are
-        joined.
-    covariates : sequence of Path
-        A table for each graph, or one for all: see `edgebelief.data.read_covariates`.
-    """
+    """What a user points at, by the options of the same names: see `options.LabelledTables`."""
 
     paths: Sequence[Path]
     nodes: str | None = None
@@ -88,29 +63,34 @@ class Given:
         X = self._data(metric, missing)
         return X, self._labels(X, weighted)
 
-    def read_for(self, learner: GraphLearner) -> tuple[Data, Labels]:
-        """Return X and A for a fitted model, which knows what it takes."""
+    def read_for(self, learner: GraphLearner, fitted: bool = True) -> tuple[Data, Labels]:
+        """Return X and A for a learner, which knows what it takes."""
         try:
             return self.read(learner.metric, learner.missing, learner.weighted)
         except WrongMetric as error:
+            if not fitted:
+                raise
             takes = "distances" if learner.metric == "precomputed" else "signals"
             remedy = f"The model was fitted to {takes}; give it such"
             raise error.but(remedy=remedy) from None
 
-    def known_of(self, X: Data) -> dict[str, Any]:
-        """Return what else is known of the pairs of X, as an argument of the learner."""
+    def apply(self, method: Callable[..., T], X: Data, *arguments: Any, **settings: Any) -> T:
+        """Call a learner's method on X, with the covariates of its pairs."""
+        known = self._covariates_of(X)
+        return self.blame(lambda: method(X, *arguments, **known, **settings))
+
+    def _covariates_of(self, X: Data) -> dict[str, Any]:
         if not self.covariates:
             return {}
-        names = names_of(X)
+        names = _names_of(X)
         if len(self.covariates) not in (1, len(names)):
             raise InputError(
-                f"{self.covariates[-1]}: {_count(len(self.covariates), 'covariate file')} for "
-                f"{_count(len(names), 'graph')}: give one for each, in their order, or one for all."
+                f"{self.covariates[-1]}: {count(len(self.covariates), 'covariate file')} for "
+                f"{count(len(names), 'graph')}: give one for each, in their order, or one for all."
             )
         paths = list(self.covariates) * (len(names) if len(self.covariates) == 1 else 1)
-        some_nodes = self.nodes is not None
         pairs = zip(paths, names, strict=True)
-        covariates = [_covariates(path, nodes, some_nodes) for path, nodes in pairs]
+        covariates = [_covariates(path, nodes, self.nodes is not None) for path, nodes in pairs]
         return {"covariates": covariates if isinstance(X, list | GraphDataset) else covariates[0]}
 
     def blame(self, work: Callable[[], T]) -> T:
@@ -165,7 +145,7 @@ class Given:
 
     def _labels(self, X: Data, weighted: bool) -> Labels:
         """Return a label matrix for each graph, or None where nothing was given."""
-        names, rows = names_of(X), rows_of(X)
+        names, rows = _names_of(X), _names_of(X, "index")
         if self.labels and self.groups:
             raise Misused("give --labels or --groups, not both.")
         if self.groups is not None and weighted:
@@ -176,48 +156,38 @@ class Given:
             return None
         if len(self.labels) != len(names):
             raise InputError(
-                f"{self.labels[-1]}: {_count(len(self.labels), 'label file')} for "
-                f"{_count(len(names), 'graph')}: give one for each, in their order."
+                f"{self.labels[-1]}: {count(len(self.labels), 'label file')} for "
+                f"{count(len(names), 'graph')}: give one for each, in their order."
             )
-        some_nodes = self.nodes is not None
         graphs = zip(self.labels, names, rows, strict=True)
-        return [_label_matrix(*graph, some_nodes, weighted) for graph in graphs]
+        return [_label_matrix(*graph, self.nodes is not None, weighted) for graph in graphs]
 
 
-def names_of(data: Data) -> list[list[str]]:
-    """Return the node names of each graph of X."""
+def _names_of(data: Data, axis: Literal["columns", "index"] = "columns") -> list[list[str]]:
+    """Return the node names of each graph; on the other axis, those of the rows of each table."""
     if isinstance(data, GraphDataset):
-        return [list(record.names) for record in data]
+        return [list(record.names) if axis == "columns" else [] for record in data]
     frames = data if isinstance(data, list) else [data]
-    return [[str(name) for name in frame.columns] for frame in frames]
-
-
-def rows_of(data: Data) -> list[list[str]]:
-    """Return what the rows of each table are called; nothing where there is no table."""
-    if isinstance(data, GraphDataset):
-        return [[] for _ in data]
-    frames = data if isinstance(data, list) else [data]
-    return [[str(name) for name in frame.index] for frame in frames]
+    return [[str(name) for name in getattr(frame, axis)] for frame in frames]
 
 
 def read_nodes(source: str) -> list[str]:
     """Read node names: a name per line, a JSON list, or FILE.json:KEY for one within it."""
     path, key = _split_key(source)
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: {_absent(path)}; --nodes is a file with node names.")
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not text in UTF-8; node names are, one per line.") from None
+    check_file(path, "; --nodes is a file with node names")
     if path.suffix.lower() == ".json":
-        names = _names_from_json(path, text, key)
+        names = _names_from_json(path, key)
     else:
-        names = [line.strip() for line in text.splitlines() if line.strip()]
+        try:
+            lines = path.read_text(encoding="utf-8-sig").splitlines()
+        except UnicodeDecodeError:
+            raise InputError(f"{path}: not text in UTF-8; node names are, one per line.") from None
+        names = [line.strip() for line in lines if line.strip()]
     if len(set(names)) < len(names):
         twice = [name for name, times in Counter(names).items() if times > 1]
         raise InputError(f"{path}: {twice[:5]} are named more than once; name each node once.")
     if len(names) < 2:
-        raise InputError(f"{path}: names {_count(len(names), 'node')}; a graph has at least two.")
+        raise InputError(f"{path}: names {count(len(names), 'node')}; a graph has at least two.")
     return names
 
 
@@ -229,19 +199,36 @@ def _split_key(source: str) -> tuple[Path, str | None]:
     return Path(f"{before}.json"), key
 
 
-def _names_from_json(path: Path, text: str, key: str | None) -> list[str]:
-    try:
-        names = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON ({error}).") from None
+def _names_from_json(path: Path, key: str | None) -> list[str]:
+    names = read_json(path)
     if isinstance(names, dict):
         if key not in names:
             known = [name for name, value in names.items() if isinstance(value, list)]
             raise InputError(f"{path}: which list? Say {path}:KEY, one of {known[:8]}.")
         names = names[key]
-    if not isinstance(names, list) or not all(isinstance(name, str | int) for name in names):
+    if not are_names(names):
         raise InputError(f"{path}: node names must be a list of texts.")
     return [str(name) for name in names]
+
+
+def are_names(value: object) -> TypeGuard[list[str | int]]:
+    """Whether a value from JSON is a list of node names."""
+    return isinstance(value, list) and all(isinstance(name, str | int) for name in value)
+
+
+def read_json(path: Path, remedy: str = "") -> Any:
+    """Read a JSON file."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not JSON ({error}).", where=path, remedy=remedy) from None
+
+
+def check_file(path: Path, otherwise: str = "") -> None:
+    """Refuse what is no file."""
+    if not path.is_file():
+        problem = "is a folder" if path.is_dir() else "no such file"
+        raise FileNotFoundError(f"{path}: {problem}{otherwise}.")
 
 
 def check_room(n_nodes: int, n_graphs: int) -> None:
@@ -253,7 +240,7 @@ def check_room(n_nodes: int, n_graphs: int) -> None:
     there = available_memory()
     if there is not None and needed > 0.9 * there:
         raise NoRoom(
-            f"{_count(n_graphs, 'graph')} of {n_nodes} nodes need about {needed / 2**30:.1f} GB of "
+            f"{count(n_graphs, 'graph')} of {n_nodes} nodes need about {needed / 2**30:.1f} GB of "
             f"memory, and {there / 2**30:.1f} GB are free. Use fewer nodes (--nodes), or a larger "
             f"machine."
         )
@@ -285,8 +272,7 @@ def _table(
             where=path,
             remedy="Say --metric precomputed if that is what they are",
         )
-    if wanted is not None:
-        frame = _chosen(frame, wanted, path)
+    frame = frame if wanted is None else _chosen(frame, wanted, path)
     if frame.shape[1] < 2:
         raise InputError(
             f"{path}: has one node, {frame.columns[0]!r}; a graph has at least two. A column per "
@@ -403,8 +389,7 @@ def _on_its_side(labelled: list[str], names: list[str], rows: list[str]) -> str:
 
 def read_graphml(path: Path, weighted: bool = False) -> pd.DataFrame:
     """Read the adjacency of a graph; nodes are called by their attribute name or label, or id."""
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: {_absent(path)}.")
+    check_file(path)
     try:
         graph = nx.read_graphml(path)
     except Exception as error:
@@ -413,11 +398,11 @@ def read_graphml(path: Path, weighted: bool = False) -> pd.DataFrame:
         raise InputError(
             f"{path}: the graph is directed; edges here have no direction. Save it as undirected."
         )
-    named: dict[Hashable, str] = {}
-    for key in ("name", "label"):
-        if not named and all(key in attributes for _, attributes in graph.nodes(data=True)):
-            named = {node: str(attributes[key]) for node, attributes in graph.nodes(data=True)}
-    named = named or {node: str(node) for node in graph}
+    named = {node: str(node) for node in graph}
+    for key in ("label", "name"):  # of which the last counts
+        attributes = dict(graph.nodes(data=key))
+        if None not in attributes.values():
+            named = {node: str(value) for node, value in attributes.items()}
     check_names(named.values(), len(named), "node names", path)
     named_graph = nx.Graph(nx.relabel_nodes(graph, named))
     if weighted:
@@ -435,14 +420,12 @@ def _same_group(path: Path, names: list[str], rows: list[str]) -> pd.DataFrame:
     groups = read_groups(path, names)
     missing = [name for name in names if name not in groups]
     if missing:
-        first = list(groups)[:3]
         raise InputError(
-            f"{path}: no group for nodes {missing[:5]}; its first column has {first} ..."
+            f"{path}: no group for nodes {missing[:5]}; its first column has {list(groups)[:3]} ..."
             f"{_on_its_side(list(groups), names, rows)}"
         )
     group = np.array([groups[name] for name in names])
-    same = (group[:, None] == group[None, :]).astype(float)
-    np.fill_diagonal(same, 0.0)
+    same = (group[:, None] == group) * (1.0 - np.eye(len(names)))
     return pd.DataFrame(same, index=names, columns=names)
 
 
@@ -471,8 +454,7 @@ def _covariates(path: Path, names: list[str], some_nodes: bool) -> dict[str, np.
     """Read the covariates of the pairs of one graph, of the wanted nodes."""
     frame = read_covariates(path)
     if some_nodes and {"source", "target"} <= set(frame.columns):
-        wanted = frame["source"].isin(names) & frame["target"].isin(names)
-        frame = frame[wanted]
+        frame = frame[frame["source"].isin(names) & frame["target"].isin(names)]
     try:
         return pair_covariates(frame, names)
     except InputError as error:
@@ -480,8 +462,7 @@ def _covariates(path: Path, names: list[str], some_nodes: bool) -> dict[str, np.
 
 
 def _data_set(path: Path) -> GraphDataset:
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: {_absent(path)}.")
+    check_file(path)
     try:
         return load_dataset(path)
     except InputError as error:
@@ -491,9 +472,6 @@ def _data_set(path: Path) -> GraphDataset:
         raise error.but(where=path, remedy=remedy) from None
 
 
-def _absent(path: Path) -> str:
-    return "is a folder" if path.is_dir() else "no such file"
-
-
-def _count(n: int, what: str) -> str:
+def count(n: int, what: str) -> str:
+    """Return a number and what it counts, in the plural where it is not one."""
     return f"{n} {what}{'' if n == 1 else 's'}"

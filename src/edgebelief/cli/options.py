@@ -1,209 +1,150 @@
 """The options that commands share, so that a name means the same in each of them."""
 
 import inspect
-from collections.abc import Callable, Collection
-from dataclasses import asdict, dataclass, fields
-from functools import wraps
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from ..registry import ENGINES, ENSEMBLES, NETWORKS, PRIORS, READOUTS, STATISTICS, with_meanings
+from .. import registry
+from .session import Misused, session
 
-READ, LABELS, HOW, RULE = "What is read", "Labels", "How", "Which edges"
+if TYPE_CHECKING:
+    from .inputs import Given
 
 
-def option(usage: str, help: str, panel: str | None = None, **more: Any) -> Any:
-    """Return an option from its flags and what they take, such as "--labels -l FILE".
-
-    The panel is the heading under which the help lists it.
-    """
+def option(usage: str, help: str, **more: Any) -> Any:
+    """Return an option from its flags and what they take, such as "--labels -l FILE"."""
     flags = [word for word in usage.split() if word.startswith("-")]
     takes = " ".join(usage.split()[len(flags) :])
-    return typer.Option(*flags, metavar=takes or None, help=help, rich_help_panel=panel, **more)
+    return typer.Option(*flags, metavar=takes or None, help=help, **more)
 
 
-def _one_of(names: Collection[str], flag: str, help: str, panel: str | None = None) -> Any:
-    """Return an option that takes one of these names, of a table that is read at run time."""
+def argument(metavar: str, help: str) -> Any:
+    """Return an argument whose default the help does not show."""
+    return typer.Argument(metavar=metavar, help=help, show_default=False)
+
+
+def _one_of(flag: str, table: registry.Table | Sequence[str], auto: str = "", **more: Any) -> Any:
+    """Return an option that takes one of these names, or "auto" where that means something."""
+    help = f"One of {str(table)[1:-1]}"
+    if isinstance(table, Mapping):
+        help = registry.with_meanings(table)
+    names = list(table)
+    if auto:
+        names, help = [*names, "auto"], f"{help}, or auto ({auto})"
 
     def parse(text: str) -> str:
         if text not in names:
-            raise typer.BadParameter(f"{text!r} is not one of {str(list(names))[1:-1]}.")
+            raise typer.BadParameter(f"{text!r} is not one of {str(names)[1:-1]}.")
         return text
 
-    return option(f"{flag} NAME", help, panel, parser=parse)
+    return option(f"{flag} NAME", f"{help}.", parser=parse, **more)
 
 
+# The headings under which the help lists options.
+_read = partial(option, rich_help_panel="What is read")
+_labels = partial(option, rich_help_panel="Labels")
+_how = partial(option, rich_help_panel="How")
+_how_one_of = partial(_one_of, rich_help_panel="How")
+_rule = partial(option, rich_help_panel="Which edges")
+_rule_by_share = partial(_rule, min=0, max=1)
+
+Model = Annotated[Path, argument("MODEL", "What `edgebelief fit` wrote.")]
 Data = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="DATA",
-        help="One .npz data set, or a table (.csv, .tsv, .parquet) per graph.",
-        show_default=False,
-    ),
-]
-Model = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="What `edgebelief fit` wrote.", show_default=False)
+    list[Path], argument("DATA", "One .npz data set, or a table (.csv, .tsv, .parquet) per graph.")
 ]
 Out = Annotated[Path, option("--out -o", "The file to write.", show_default=False)]
 OptionalOut = Annotated[Path | None, option("--out -o", "A file to write.", show_default=False)]
 Force = Annotated[bool, option("--force", "Replace a file that is there.")]
 Json = Annotated[bool, option("--json", "Answer in JSON, for machines.")]
-Seed = Annotated[
-    int,
-    option("--seed INT", "The seed of all that is random.", min=0, max=2**31 - 1),
+Seed = Annotated[int, option("--seed INT", "The seed of all that is random.", min=0, max=2**31 - 1)]
+Ensemble = Annotated[str, _one_of("--ensemble", registry.ENSEMBLES)]
+Statistic = Annotated[str, _one_of("--statistic", registry.STATISTICS)]
+Inference = Annotated[
+    str, _how_one_of("--inference", registry.ENGINES, auto="what suits the network")
 ]
-Ensemble = Annotated[str, _one_of(ENSEMBLES, "--ensemble", f"{with_meanings(ENSEMBLES)}.")]
-Statistic = Annotated[str, _one_of(STATISTICS, "--statistic", f"One of {str(STATISTICS)[1:-1]}.")]
-
 Nodes = Annotated[
     str | None,
-    option(
+    _read(
         "--nodes FILE",
         "Only these nodes: a file with a name per line, a JSON list, or FILE.json:KEY.",
-        READ,
     ),
 ]
-Transpose = Annotated[bool, option("--transpose", "Tables have a row per node.", READ)]
+Transpose = Annotated[bool, _read("--transpose", "Tables have a row per node.")]
 Metric = Annotated[
     Literal["precomputed", "sqeuclidean", "log-euclidean", "correlation"],
-    option(
+    _read(
         "--metric NAME",
         "Tables hold signals, and this is their distance: sqeuclidean, log-euclidean, correlation; "
         "or they hold distances: precomputed.",
-        READ,
     ),
 ]
 Missing = Annotated[
     Literal["error", "pairwise"],
-    option(
+    _read(
         "--missing NAME",
         "Gaps in signals: error, or pairwise (each pair uses the rows that have both).",
-        READ,
     ),
 ]
 Transform = Annotated[
     Literal["log", "diff", "log-returns", "standardize"] | None,
-    option(
+    _read(
         "--transform NAME",
         "What is done to signals first: log, diff, log-returns (for prices), standardize. By "
         "default, nothing.",
-        READ,
     ),
 ]
 Covariates = Annotated[
     list[Path] | None,
-    option(
+    _read(
         "--covariates -c FILE",
         "What else is known: a table with source, target and a column for each thing known of a "
         "pair; or with a row per node. One for all graphs, or once per table.",
-        READ,
     ),
 ]
-Labels = Annotated[
-    list[Path] | None,
-    option(
-        "--labels -l FILE",
-        "The known edges: an adjacency with names (0, 1, empty for unknown), an edge list (source, "
-        "target), or GraphML. Once per table.",
-        LABELS,
-    ),
-]
-Groups = Annotated[
-    Path | None,
-    option(
-        "--groups FILE",
-        "Or a table of nodes and their groups: nodes of one group are joined.",
-        LABELS,
-    ),
-]
-Weighted = Annotated[
-    bool,
-    option(
-        "--weighted",
-        "Labels are weights: above 0 for an edge, 0 for none, empty for unknown.",
-        LABELS,
-    ),
-]
-Network = Annotated[str, _one_of(NETWORKS, "--network", f"{with_meanings(NETWORKS)}.", HOW)]
-Readout = Annotated[
-    str,
-    _one_of(
-        [*READOUTS, "auto"],
-        "--readout",
-        f"{with_meanings(READOUTS)}, or auto (whichever predicts left-out graphs best).",
-        HOW,
-    ),
-]
-Inference = Annotated[
-    str,
-    _one_of(
-        ["auto", *ENGINES],
-        "--inference",
-        f"{with_meanings(ENGINES)}, or auto (what suits the network).",
-        HOW,
-    ),
-]
-SizeAware = Annotated[
-    bool,
-    option("--size-aware", "A model for graphs of other sizes than those at hand.", HOW),
-]
-Prior = Annotated[
-    str,
-    option(
-        "--prior NAME|FILE",
-        f"{with_meanings(PRIORS)}, or what `edgebelief elicit --out prior.json` wrote.",
-        HOW,
-    ),
-]
-Density = Annotated[
-    tuple[float, float] | None,
-    option(
-        "--density LOW HIGH",
-        "Or between which shares of all pairs you believe to be joined, such as 0.05 0.5.",
-        HOW,
-    ),
-]
-Depth = Annotated[int, option("--depth INT", "Layers of the network.", HOW, min=0)]
-Scale = Annotated[
-    str | None,
-    option(
-        "--scale auto|median|relative|NUMBER",
-        "Multiply the distances: by what suits the prior, by one over each graph's median, or by a "
-        "number. By default, by nothing.",
-        HOW,
-    ),
-]
-Threshold = Annotated[
-    float | None,
-    option(
-        "--threshold P",
-        "Pairs with a probability above this. By default, above 0.5.",
-        RULE,
-        min=0,
-        max=1,
-    ),
-]
-Cost = Annotated[
-    tuple[float, float] | None,
-    option(
-        "--cost EXTRA MISSED",
-        "Or by what a false edge costs, and what a missed one does, such as 3 1.",
-        RULE,
-    ),
-]
-FDR = Annotated[
-    float | None,
-    option(
-        "--fdr SHARE",
-        "Or as many as keep the expected share of false edges below this.",
-        RULE,
-        min=0,
-        max=1,
-    ),
-]
-TopK = Annotated[int | None, option("--top-k K", "Or this many in each graph.", RULE, min=0)]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The options that say which graphs are read."""
+
+    data: Data
+    nodes: Nodes = None
+    transpose: Transpose = False
+    covariates: Covariates = None
+
+    def given(self) -> "Given":
+        """Return what these options point at."""
+        from .inputs import Given
+
+        named = {name: value for name, value in vars(self).items() if value is not None}
+        return Given(named.pop("data"), **named)
+
+
+@dataclass(frozen=True)
+class LabelledTables(Tables):
+    """The options that say which graphs are read, and where their known edges are."""
+
+    labels: Annotated[
+        list[Path] | None,
+        _labels(
+            "--labels -l FILE",
+            "The known edges: an adjacency with names (0, 1, empty for unknown), an edge list "
+            "(source, target), or GraphML. Once per table.",
+        ),
+    ] = None
+    groups: Annotated[
+        Path | None,
+        _labels(
+            "--groups FILE", "Or a table of nodes and their groups: nodes of one group are joined."
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -213,37 +154,109 @@ class ModelOptions:
     metric: Metric = "precomputed"
     transform: Transform = None
     missing: Missing = "error"
-    network: Network = "dpg"
-    readout: Readout = "affine"
-    prior: Prior = "altered"
-    density: Density = None
-    depth: Depth = 200
-    scale: Scale = None
-    weighted: Weighted = False
-    size_aware: SizeAware = False
+    network: Annotated[str, _how_one_of("--network", registry.NETWORKS)] = "dpg"
+    readout: Annotated[
+        str,
+        _how_one_of("--readout", registry.READOUTS, auto="whichever predicts left-out graphs best"),
+    ] = "affine"
+    prior: Annotated[
+        str,
+        _how(
+            "--prior NAME|FILE",
+            f"{registry.with_meanings(registry.PRIORS)}, or what `edgebelief elicit --out "
+            "prior.json` wrote.",
+        ),
+    ] = "altered"
+    density: Annotated[
+        tuple[float, float] | None,
+        _how(
+            "--density LOW HIGH",
+            "Or between which shares of all pairs you believe to be joined, such as 0.05 0.5.",
+        ),
+    ] = None
+    depth: Annotated[int, _how("--depth INT", "Layers of the network.", min=0)] = 200
+    scale: Annotated[
+        str | None,
+        _how(
+            "--scale auto|median|relative|NUMBER",
+            "Multiply the distances: by what suits the prior, by one over each graph's median, or "
+            "by a number. By default, by nothing.",
+        ),
+    ] = None
+    weighted: Annotated[
+        bool,
+        _labels(
+            "--weighted", "Labels are weights: above 0 for an edge, 0 for none, empty for unknown."
+        ),
+    ] = False
+    size_aware: Annotated[
+        bool, _how("--size-aware", "A model for graphs of other sizes than those at hand.")
+    ] = False
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of a `GraphLearner` that these options mean."""
-        from .commands import scale_from
         from .priors import prior_from
 
-        named = asdict(self)
-        named["prior"] = prior_from(self.prior, named.pop("density"))
-        named["scale"] = scale_from(self.scale)
-        return named
+        named = asdict(self) | {"scale": self._scale()}
+        return named | {"prior": prior_from(self.prior, named.pop("density"))}
+
+    def _scale(self) -> str | float | None:
+        if self.scale is None or self.scale in ("auto", "median", "relative"):
+            return self.scale
+        with suppress(ValueError):
+            if 0 < float(self.scale) < math.inf:
+                return float(self.scale)
+        raise Misused(f"--scale is auto, median, relative or a number above 0; got {self.scale!r}.")
 
 
-def with_model_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `ModelOptions` in the place of its parameter `chosen`."""
-    signature = inspect.signature(command, eval_str=True)
-    parameters = list(signature.parameters.values())
-    at = list(signature.parameters).index("chosen")
+@dataclass(frozen=True)
+class Rule:
+    """The options that say which pairs are decided to be edges."""
 
-    @wraps(command)
-    def run(**values: Any) -> None:
-        chosen = {field.name: values.pop(field.name) for field in fields(ModelOptions)}
-        command(chosen=ModelOptions(**chosen), **values)
+    threshold: Annotated[
+        float | None,
+        _rule_by_share(
+            "--threshold P", "Pairs with a probability above this. By default, above 0.5."
+        ),
+    ] = None
+    cost: Annotated[
+        tuple[float, float] | None,
+        _rule(
+            "--cost EXTRA MISSED",
+            "Or by what a false edge costs, and what a missed one does, such as 3 1.",
+        ),
+    ] = None
+    fdr: Annotated[
+        float | None,
+        _rule_by_share(
+            "--fdr SHARE", "Or as many as keep the expected share of false edges below this."
+        ),
+    ] = None
+    top_k: Annotated[int | None, _rule("--top-k K", "Or this many in each graph.", min=0)] = None
 
-    parameters[at : at + 1] = inspect.signature(ModelOptions).parameters.values()
-    vars(run)["__signature__"] = signature.replace(parameters=parameters)  # which Typer reads
-    return run
+
+def in_session(run: Callable[..., None]) -> Callable[..., None]:
+    """Make a command of a function whose first argument is the session in which it runs.
+
+    A parameter whose type is one of the classes above becomes their options; --json comes last.
+    """
+    _, *declared = inspect.signature(run, eval_str=True).parameters.values()
+    groups: dict[str, Any] = {p.name: p.annotation for p in declared if is_dataclass(p.annotation)}
+
+    @wraps(run)
+    def command(json: bool, **values: Any) -> None:
+        with session(json) as this:
+            for name, group in groups.items():
+                names = [field.name for field in fields(group)]
+                values[name] = group(**{name: values.pop(name) for name in names})
+            run(this, **values)
+
+    options: list[inspect.Parameter] = []
+    for p in declared:
+        group = groups.get(p.name)
+        options += [p] if group is None else inspect.signature(group).parameters.values()
+    # Typer reads the signature. Nothing is positional, for required options may follow others.
+    options = [p.replace(kind=p.KEYWORD_ONLY) for p in options]
+    json = inspect.Parameter("json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json)
+    vars(command)["__signature__"] = inspect.Signature([*options, json])
+    return command

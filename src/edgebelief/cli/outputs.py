@@ -39,7 +39,7 @@ def check_target(
         need_parquet(path)
     if path.is_dir():
         raise InputError(f"{path}: is a folder; give the name of a file.")
-    if any(_same_file(path, other) for other in read):
+    if any(path.resolve() == other.resolve() for other in read):
         raise InputError(f"{path}: is read by this command; write to another file.")
     if path.exists() and not force:
         raise InputError(f"{path}: is there already; --force replaces it.")
@@ -57,41 +57,21 @@ def need_parquet(path: Path) -> None:
         )
 
 
-def _same_file(first: Path, second: Path) -> bool:
-    return first.resolve() == second.resolve()
-
-
-def write_edge_table(path: Path, table: pd.DataFrame, graphs: list[nx.Graph]) -> None:
-    """Write a table of edges in the format of the path's suffix; of GraphML, the one graph."""
-    suffix = path.suffix.lower()
-    if suffix == ".graphml":
-        if len(graphs) != 1:
-            raise InputError(
-                f"{path}: GraphML holds one graph, and there are {len(graphs)}; use .csv, .parquet "
-                f"or .npz."
-            )
-        write_graphml(path, graphs[0])
-    elif suffix == ".npz":
+def write_edge_table(path: Path, table: pd.DataFrame, graph: nx.Graph) -> None:
+    """Write a table of edges in the format of the path's suffix; in GraphML, the graph."""
+    if path.suffix.lower() == ".graphml":
+        for name in graph:
+            if _NOT_XML.search(str(name)):
+                raise InputError(f"{path}: GraphML cannot hold the node name {name!r}; use .csv.")
+        with replacing(path) as temporary:
+            nx.write_graphml_xml(graph, temporary)
+    elif path.suffix.lower() == ".npz":
+        types = {"source": str, "target": str}
+        columns: dict[str, Any] = {n: table[n].to_numpy(types.get(n)) for n in table.columns}
         with replacing(path) as temporary, temporary.open("wb") as file:
-            np.savez_compressed(file, **_columns(table))
+            np.savez_compressed(file, **columns)
     else:
         write_table(path, table)
-
-
-def write_graphml(path: Path, graph: nx.Graph) -> None:
-    """Write one graph as GraphML."""
-    for name in graph:
-        if _NOT_XML.search(str(name)):
-            raise InputError(f"{path}: GraphML cannot hold the node name {name!r}; use .csv.")
-    with replacing(path) as temporary:
-        nx.write_graphml_xml(graph, temporary)
-
-
-def _columns(table: pd.DataFrame) -> dict[str, Any]:
-    text = {"source", "target"}
-    return {
-        str(name): table[name].to_numpy(str if name in text else None) for name in table.columns
-    }
 
 
 def save_picture(out: Path, draw: Callable[[], Figure]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from ..errors import InputError
 from ..infer import Prior
 from ..registry import MARGINALS, PRIORS
+from .inputs import check_file, read_json
 from .session import Misused
 
 
@@ -33,16 +33,13 @@ def prior_from(
 
 def read_prior(path: Path) -> Prior:
     """Read a prior from a JSON file, in the form that `prior_to_json` gives it."""
-    cure = "`edgebelief elicit --out` writes priors."
-    if not path.is_file():
-        where = "is a folder" if path.is_dir() else "no such file"
-        raise FileNotFoundError(f"{path}: {where}; {cure}")
+    cure = "`edgebelief elicit --out` writes priors"
+    check_file(path, f"; {cure}")
+    content = read_json(path, cure)
     try:
-        return prior_from_json(json.loads(path.read_text(encoding="utf-8-sig")))
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}: not JSON ({error}); {cure}") from None
+        return prior_from_json(content)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{path}: not a prior ({str(error).rstrip('.')}); {cure}") from None
+        raise InputError(f"{path}: not a prior ({str(error).rstrip('.')}); {cure}.") from None
 
 
 def prior_to_json(prior: Prior) -> dict[str, dict[str, Any]]:

@@ -19,7 +19,7 @@ from contextvars import ContextVar
 from typing import IO, TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
@@ -29,6 +29,8 @@ from .interrupt import INTERRUPTED, MESSAGE
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ..infer import Verdict
 
 BUG, USAGE, BAD_INPUT, VERDICT, RESOURCES = 1, 2, 3, 4, 5
 # The settings of the library that are options here, under the same names.
@@ -41,7 +43,8 @@ OPTIONS = {
 # Names come from files, and a terminal obeys what these begin.
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
-_arguments: ContextVar[Sequence[str]] = ContextVar("arguments", default=())
+# What the command that runs was called with.
+called_with: ContextVar[Sequence[str]] = ContextVar("called_with", default=())
 
 
 class NoRoom(MemoryError):
@@ -52,29 +55,8 @@ class Misused(SettingError):
     """An option that cannot be, or options that do not go together."""
 
 
-@contextmanager
-def running(arguments: Sequence[str]) -> Iterator[None]:
-    """Keep what the command was called with, for `command_line`."""
-    token = _arguments.set(arguments)
-    try:
-        yield
-    finally:
-        _arguments.reset(token)
-
-
-def command_line() -> list[str]:
-    """Return the command that runs."""
-    return ["edgebelief", *_arguments.get()]
-
-
 class Session:
-    """What a command says and answers.
-
-    Parameters
-    ----------
-    json : bool
-        Whether the answer is JSON rather than words.
-    """
+    """What a command says and answers, in words or in JSON."""
 
     def __init__(self, json: bool):
         self.json = json
@@ -97,9 +79,8 @@ class Session:
             return
         table = Table(title=Text(title) if title else None, title_justify="left")
         for name in rows.columns:
-            number = rows[name].dtype.kind in "fiu"
-            justify = "right" if number else "left"
-            table.add_column(Text(str(name)), justify=justify, overflow="fold")  # type: ignore[arg-type]
+            justify: JustifyMethod = "right" if rows[name].dtype.kind in "fiu" else "left"
+            table.add_column(Text(str(name)), justify=justify, overflow="fold")
         for row in rows.head(most).itertuples(index=False):
             table.add_row(*(Text(_cell(value)) for value in row))
         self._out.print(table)
@@ -119,6 +100,33 @@ class Session:
         with Progress(*columns, console=self._notes, transient=True) as progress:
             progress.add_task(what, total=None)
             yield
+
+    def conclude(self, verdict: Verdict) -> None:
+        """Say what a reader of results must know of the fit behind them, and end."""
+        for finding in verdict.findings:
+            self.say(f"verdict: {finding.name}: {' '.join(finding.message.split())}", "yellow")
+        if "rescaling" in verdict.figures:
+            factor = f"{verdict.figures['rescaling']:g}"
+            self.say(f"remedy: fit to the distances times {factor} (--scale {factor})", "yellow")
+        for assumption in verdict.assumptions:
+            self.say(f"assumed: {assumption}")
+        self.end(verdict)
+
+    def end(self, verdict: Verdict) -> None:
+        """End with the exit code of the findings, which are results too, and are written by now."""
+        self.answer["verdict"] = verdict_to_json(verdict)
+        if not verdict.ok:
+            raise typer.Exit(VERDICT)
+
+
+def verdict_to_json(verdict: Verdict) -> dict[str, Any]:
+    """Return the whole verdict, for machines."""
+    return {
+        "ok": verdict.ok,
+        "findings": [finding._asdict() for finding in verdict.findings],
+        "assumptions": list(verdict.assumptions),
+        "figures": dict(verdict.figures),
+    }
 
 
 @contextmanager
@@ -201,7 +209,9 @@ def _judged(error: Exception) -> tuple[int, str]:
         return RESOURCES, text or "not enough memory."
     if isinstance(error, OSError):
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOMEM)
-        return (RESOURCES if full else BAD_INPUT), _of_os(error)
+        if error.strerror is not None:
+            text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        return (RESOURCES if full else BAD_INPUT), text
     if "RESOURCE_EXHAUSTED" in text:
         return RESOURCES, f"the device is out of memory: {str(error).splitlines()[0]}"
     if isinstance(error, ImportError):  # something optional
@@ -210,12 +220,6 @@ def _judged(error: Exception) -> tuple[int, str]:
         f"a mistake in edgebelief, not in your data ({type(error).__name__}: {text}). Please "
         f"report it, with the lines below."
     )
-
-
-def _of_os(error: OSError) -> str:
-    if error.strerror is None:
-        return str(error)
-    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
 
 
 class _Patient(Console):

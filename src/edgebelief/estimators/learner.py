@@ -15,27 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .. import metrics
-from ..belief import (
-    BeliefWarning,
-    CalibrationReport,
-    Predictions,
-    PredictiveCheck,
-    WeightBelief,
-    WeightPredictions,
-    compare,
-    decide,
-    explain,
-    intervals,
-    posterior_predictive,
-    predict,
-    predict_weights,
-    prior_predictive,
-    propagate,
-    sample_graphs,
-    term_table,
-    to_networkx,
-)
+from .. import belief, metrics
 from ..data.coerce import Graphs, graphs_from, warn_if_alike
 from ..data.dataset import GraphDataset
 from ..data.ensembles import Ensemble
@@ -48,18 +28,7 @@ from ..persist import learner as learner_file
 from ..persist.modelfile import ModelFileError
 from ..readouts import Readout
 from ..report import Report
-from .settings import (
-    Scale,
-    check_saved,
-    check_size_aware,
-    engine_of,
-    likelihood_of,
-    network_of,
-    prior_of,
-    readouts_of,
-    scale_of,
-    scaled_by,
-)
+from .settings import check_saved, engine_of, network_of, parts_of, prior_of, scale_of, scaled_by
 from .simulate import Simulation
 
 
@@ -194,9 +163,8 @@ class GraphLearner(BaseEstimator):
         sample_weight : array_like, shape (n_graphs,), optional
             How often each graph counts.
         """
-        network = network_of(self.network, self.depth)
-        readouts = self._readouts(network)
-        engine, likelihood = engine_of(self.inference), likelihood_of(self.weighted)
+        network, readouts, likelihood = parts_of(self.get_params(False))
+        engine = engine_of(self.inference)
         graphs = self._graphs(X, A, covariates)
         if covariates is not None and all(r.covariates == () for r in readouts.values()):
             raise InputError(
@@ -210,8 +178,7 @@ class GraphLearner(BaseEstimator):
                 "for unknown). Without any, see GraphLearner.simulated, or SmoothGraph."
             )
         seed = int(check_random_state(self.random_state).randint(2**31))
-        scale, data = self._scaled(network, readouts, graphs.data)
-        prior = prior_of(self.prior, data, network)
+        scale, data, prior = self._scaled(network, readouts, graphs.data)
         posteriors, engines = {}, {}
         for name, readout in readouts.items():
             model = EdgeModel(network, readout, prior, likelihood)
@@ -220,7 +187,7 @@ class GraphLearner(BaseEstimator):
         if len(posteriors) == 1:
             posterior, comparison = next(iter(posteriors.values())), None
         else:
-            comparison = compare(seed, posteriors, data, sample_weight, engines)
+            comparison = belief.compare(seed, posteriors, data, sample_weight, engines)
             posterior = posteriors[comparison.index[0]]
         self.seed_, self.scale_, self.comparison_ = seed, scale, comparison
         self.model_, self.posterior_ = posterior.model, posterior
@@ -290,10 +257,10 @@ class GraphLearner(BaseEstimator):
         With ``return_std=True`` also its epistemic sd: how well the labels have pinned it down.
         """
         graphs, beliefs = self._predicted(X, covariates=covariates)
-        mean = self._matrices(graphs, [belief.mean for belief in beliefs])
+        mean = self._matrices(graphs, [edges.mean for edges in beliefs])
         if not return_std:
             return mean
-        return mean, self._matrices(graphs, [belief.epistemic_sd for belief in beliefs])
+        return mean, self._matrices(graphs, [edges.epistemic_sd for edges in beliefs])
 
     def predict(self, X: Any, *, covariates: Any = None, return_std: bool = False) -> Any:
         """Return the edges with a probability above 0.5, as 0 and 1; `decide` has other rules.
@@ -301,14 +268,14 @@ class GraphLearner(BaseEstimator):
         With ``return_std=True`` also the sd of each edge, sqrt(p(1 - p)).
         """
         graphs, beliefs = self._predicted(X, covariates=covariates)
-        edges = self._matrices(graphs, [(belief.mean > 0.5).astype(int) for belief in beliefs])
+        decided = self._matrices(graphs, [(edges.mean > 0.5).astype(int) for edges in beliefs])
         if not return_std:
-            return edges
-        return edges, self._matrices(graphs, [belief.total_sd for belief in beliefs])
+            return decided
+        return decided, self._matrices(graphs, [edges.total_sd for edges in beliefs])
 
     def predict_weights(
         self, X: Any, *, covariates: Any = None, level: float = 0.9
-    ) -> WeightBelief:
+    ) -> belief.WeightBelief:
         """Predict the weight of each edge, if it is one; for a learner with ``weighted=True``.
 
         Parameters
@@ -340,7 +307,7 @@ class GraphLearner(BaseEstimator):
         """
         graphs, beliefs = self._weighed(X, covariates=covariates, level=level)
         columns = zip(*beliefs, strict=True)
-        return WeightBelief(*(self._matrices(graphs, list(column)) for column in columns))
+        return belief.WeightBelief(*(self._matrices(graphs, list(column)) for column in columns))
 
     def weight_scores(
         self, X: Any, A: Any = None, *, covariates: Any = None, level: float = 0.9
@@ -368,7 +335,7 @@ class GraphLearner(BaseEstimator):
             See `edgebelief.belief.decide`. Each graph is decided alone.
         """
         graphs, beliefs = self._predicted(X, covariates=covariates)
-        return self._matrices(graphs, [decide(b.mean, **rule).astype(int) for b in beliefs])
+        return self._matrices(graphs, [belief.decide(b.mean, **rule).astype(int) for b in beliefs])
 
     def edge_table(
         self, X: Any, *, covariates: Any = None, level: float | None = 0.9, **rule: Any
@@ -397,24 +364,24 @@ class GraphLearner(BaseEstimator):
         ranges = None
         if level is not None:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", BeliefWarning)  # given a moment before
-                ranges = intervals(self.seed_, self.posterior_, beliefs.data, level)
+                warnings.simplefilter("ignore", belief.BeliefWarning)  # given a moment before
+                ranges = belief.intervals(self.seed_, self.posterior_, beliefs.data, level)
         frames = []
-        for t, (record, belief) in enumerate(zip(graphs.data, beliefs, strict=True)):
+        for t, (record, edges) in enumerate(zip(graphs.data, beliefs, strict=True)):
             names = np.array(record.names, dtype=object)
             rows, cols = record.support.endpoints
             columns: dict[str, Any] = {} if graphs.single else {"graph": t}
             columns |= {"source": names[rows], "target": names[cols]}
-            columns |= {"probability": belief.mean, "sd": belief.total_sd}
-            columns |= {"epistemic": belief.epistemic_sd, "aleatoric": belief.aleatoric_sd}
+            columns |= {"probability": edges.mean, "sd": edges.total_sd}
+            columns |= {"epistemic": edges.epistemic_sd, "aleatoric": edges.aleatoric_sd}
             if ranges is not None:
                 columns |= {"low": ranges[t][0], "high": ranges[t][1]}
             if weights is not None:
                 columns["weight"] = weights[t].mean
                 if level is not None:
                     columns |= {"weight_low": weights[t].low, "weight_high": weights[t].high}
-            columns["decision"] = decide(belief.mean, **rule).astype(int)
-            order = np.argsort(-belief.mean, kind="stable")
+            columns["decision"] = belief.decide(edges.mean, **rule).astype(int)
+            order = np.argsort(-edges.mean, kind="stable")
             frames.append(pd.DataFrame(columns).iloc[order])
         return pd.concat(frames, ignore_index=True)
 
@@ -422,11 +389,11 @@ class GraphLearner(BaseEstimator):
         """Draw `n` graphs from the posterior predictive: (n, N, N) of 0 and 1, or a list."""
         if not n >= 1:
             raise SettingError(f"must be at least 1, the graphs drawn; got {n!r}.", argument="n")
-        graphs = self._given(X, covariates=covariates)
-        drawn = sample_graphs(self.seed_, self.posterior_, self._as_fitted(graphs.data), n)
+        graphs, data = self._given(X, covariates=covariates)
+        drawn = belief.sample_graphs(self.seed_, self.posterior_, data, n)
         full = [
-            np.stack([record.support.to_matrix(one) for one in some])
-            for record, some in zip(graphs.data, drawn, strict=True)
+            np.stack([record.support.to_matrix(labels) for labels in of_record])
+            for record, of_record in zip(data, drawn, strict=True)
         ]
         return full[0] if graphs.single else full
 
@@ -461,8 +428,8 @@ class GraphLearner(BaseEstimator):
         >>> learner.propagate(data[5], nx.betweenness_centrality, n=20).shape
         (20, 8)
         """
-        graphs = self._given(X, covariates=covariates)
-        values = propagate(self.seed_, self.posterior_, self._as_fitted(graphs.data), function, n)
+        graphs, data = self._given(X, covariates=covariates)
+        values = belief.propagate(self.seed_, self.posterior_, data, function, n)
         return values[0] if graphs.single else values
 
     def explain(
@@ -472,13 +439,13 @@ class GraphLearner(BaseEstimator):
 
         See `edgebelief.belief.explain`. `graph` says which, where X holds several.
         """
-        data = self._as_fitted(self._given(X, covariates=covariates).data)
-        return explain(self.seed_, self.posterior_, data, source, target, graph)
+        _, data = self._given(X, covariates=covariates)
+        return belief.explain(self.seed_, self.posterior_, data, source, target, graph)
 
     def terms(self) -> pd.DataFrame:
         """List the terms of an additive readout: how much each moves the logit, if it is needed."""
         check_is_fitted(self)
-        return term_table(self.posterior_, self.seed_)
+        return belief.term_table(self.posterior_, self.seed_)
 
     def to_networkx(self, X: Any, *, covariates: Any = None, **rule: Any) -> Any:
         """Return the decided graph with node names; edges have probability, sd and epistemic.
@@ -488,15 +455,15 @@ class GraphLearner(BaseEstimator):
         """
         graphs, beliefs, weights = self._predicted_all(X, covariates)
         made = [
-            to_networkx(
+            belief.to_networkx(
                 record,
-                decide(belief.mean, **rule),
-                probability=belief.mean,
-                sd=belief.total_sd,
-                epistemic=belief.epistemic_sd,
+                belief.decide(edges.mean, **rule),
+                probability=edges.mean,
+                sd=edges.total_sd,
+                epistemic=edges.epistemic_sd,
                 **({} if weights is None else {"weight": weights[t].mean}),
             )
-            for t, (record, belief) in enumerate(zip(graphs.data, beliefs, strict=True))
+            for t, (record, edges) in enumerate(zip(graphs.data, beliefs, strict=True))
         ]
         return made[0] if graphs.single else made
 
@@ -510,13 +477,13 @@ class GraphLearner(BaseEstimator):
 
     def calibration_report(
         self, X: Any, A: Any = None, n_bins: int = 10, *, covariates: Any = None
-    ) -> CalibrationReport:
+    ) -> belief.CalibrationReport:
         """Compare belief and labels on graphs that were not fitted.
 
         Prints as a few lines; `edgebelief.plots.ReliabilityDisplay.of(report.curve)` draws it.
         """
         _, beliefs = self._predicted(X, A, covariates)
-        return CalibrationReport.of(beliefs, n_bins)
+        return belief.CalibrationReport.of(beliefs, n_bins)
 
     def predictive_checks(
         self,
@@ -527,7 +494,7 @@ class GraphLearner(BaseEstimator):
         statistic: Any = "density",
         n: int = 1000,
         key: int | None = None,
-    ) -> tuple[PredictiveCheck, ...]:
+    ) -> tuple[belief.PredictiveCheck, ...]:
         """Check which graphs the prior expects of these inputs, and, once fitted, the posterior.
 
         Parameters
@@ -542,20 +509,17 @@ class GraphLearner(BaseEstimator):
         data = self._graphs(X, A, covariates).data
         fitted = hasattr(self, "posterior_")
         if fitted:
-            data, model = self._as_fitted(data), self.model_
+            data, model = scaled_by(self.scale_, data), self.model_
         else:
-            network = network_of(self.network, self.depth)
-            readouts = self._readouts(network)
+            network, readouts, likelihood = parts_of(self.get_params(False))
             *_, readout = readouts.values()  # the most flexible
-            _, data = self._scaled(network, readouts, data)
-            prior = prior_of(self.prior, data, network)
-            likelihood = likelihood_of(self.weighted)
+            _, data, prior = self._scaled(network, readouts, data)
             model = prepare(0, EdgeModel(network, readout, prior, likelihood), data).model
         seed = (self.seed_ if fitted else 0) if key is None else key
-        before = prior_predictive(seed, model, data, statistic, n)
+        before = belief.prior_predictive(seed, model, data, statistic, n)
         if not fitted:
             return (before,)
-        return before, posterior_predictive(seed, self.posterior_, data, statistic, n)
+        return before, belief.posterior_predictive(seed, self.posterior_, data, statistic, n)
 
     def report(
         self, path: str | Path, X: Any, A: Any = None, *, covariates: Any = None, **about: Any
@@ -573,7 +537,8 @@ class GraphLearner(BaseEstimator):
         """
         _, beliefs = self._predicted(X, A, covariates)
         about.setdefault("assumptions", self.posterior_.verdict.assumptions)
-        about.setdefault("settings", {"metric": _name(self.metric), "scale": self.scale_})
+        metric = getattr(self.metric, "__name__", str(self.metric))
+        about.setdefault("settings", {"metric": metric, "scale": self.scale_})
         Report.of(
             self.posterior_, beliefs.data, predictions=beliefs, key=self.seed_, **about
         ).write(path)
@@ -594,46 +559,39 @@ class GraphLearner(BaseEstimator):
         kept = self.seed_, self.scale_, self.comparison_, self.posterior_
         learner_file.write(path, learner_file.SavedLearner(self.get_params(False), *kept))
 
-    def _readouts(self, network: Network) -> dict[str, Readout]:
-        if self.size_aware:
-            check_size_aware(self.scale, self.prior, self.weighted)
-        return readouts_of(self.readout, network, self.size_aware)
-
     def _scaled(
         self, network: Network, readouts: Mapping[str, Readout], data: GraphDataset
-    ) -> tuple[Scale, GraphDataset]:
-        """Decide on `scale_`, and scale the data by it."""
+    ) -> tuple[float | str, GraphDataset, Prior]:
+        """Decide on `scale_`, scale the data by it, and return the prior for these."""
         scale = scale_of(self.scale, network, self.prior, readouts.values(), data)
-        return scale, scaled_by(scale, data)
+        data = scaled_by(scale, data)
+        return scale, data, prior_of(self.prior, data, network)
 
     def _graphs(self, X: Any, A: Any = None, covariates: Any = None) -> Graphs:
         how = {"metric": self.metric, "missing": self.missing, "transform": self.transform}
         return graphs_from(X, A, covariates, **how, weighted=self.weighted)
 
-    def _as_fitted(self, data: GraphDataset) -> GraphDataset:
-        """Rescale distances as in the fit."""
-        return scaled_by(self.scale_, data)
-
-    def _given(self, X: Any, A: Any = None, covariates: Any = None) -> Graphs:
+    def _given(self, X: Any, A: Any = None, covariates: Any = None) -> tuple[Graphs, GraphDataset]:
+        """Return the graphs, and their data with distances scaled as in the fit."""
         check_is_fitted(self)
-        return self._graphs(X, A, covariates)
+        graphs = self._graphs(X, A, covariates)
+        return graphs, scaled_by(self.scale_, graphs.data)
 
     def _predicted(
         self, X: Any, A: Any = None, covariates: Any = None
-    ) -> tuple[Graphs, Predictions]:
-        graphs = self._given(X, A, covariates)
-        return graphs, predict(self.posterior_, self._as_fitted(graphs.data))
+    ) -> tuple[Graphs, belief.Predictions]:
+        graphs, data = self._given(X, A, covariates)
+        return graphs, belief.predict(self.posterior_, data)
 
     def _weighed(
         self, X: Any, A: Any = None, covariates: Any = None, level: float = 0.9
-    ) -> tuple[Graphs, WeightPredictions]:
-        graphs = self._given(X, A, covariates)
-        data = self._as_fitted(graphs.data)
-        return graphs, predict_weights(self.seed_, self.posterior_, data, level)
+    ) -> tuple[Graphs, belief.WeightPredictions]:
+        graphs, data = self._given(X, A, covariates)
+        return graphs, belief.predict_weights(self.seed_, self.posterior_, data, level)
 
     def _predicted_all(
         self, X: Any, covariates: Any = None, level: float = 0.9
-    ) -> tuple[Graphs, Predictions, WeightPredictions | None]:
+    ) -> tuple[Graphs, belief.Predictions, belief.WeightPredictions | None]:
         """Predict edges, and their weights where they have some."""
         check_is_fitted(self)
         if not self.model_.likelihood.weighted:
@@ -643,23 +601,14 @@ class GraphLearner(BaseEstimator):
 
     @staticmethod
     def _matrices(graphs: Graphs, vectors: list[np.ndarray]) -> Any:
-        return graphs.shaped(
-            [r.support.to_matrix(v) for r, v in zip(graphs.data, vectors, strict=True)]
-        )
+        pairs = zip(graphs.data, vectors, strict=True)
+        return graphs.shaped([record.support.to_matrix(vector) for record, vector in pairs])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = True
-        tags.input_tags.three_d_array = True
+        tags.input_tags.two_d_array = tags.input_tags.three_d_array = True
         tags.target_tags.required = True
         return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "posterior_")
-
-
-def _name(metric: Any) -> str:
-    return metric if isinstance(metric, str) else getattr(metric, "__name__", repr(metric))
 
 
 def load(path: str | Path) -> GraphLearner:

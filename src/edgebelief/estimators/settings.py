@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +20,7 @@ from ..persist.learner import SavedLearner, check_network
 from ..readouts import Readout, Sized, papers_readout
 from ..readouts.features import size_of
 from ..registry import ENGINES, NETWORKS, READOUTS
-from ..validate import check_number
+from ..validate import check_choice, check_number
 
 Scale = float | str
 """A number, or one of `BY_GRAPH`."""
@@ -30,81 +32,59 @@ HUGE, TINY = 1e20, 1e-300
 BY_GRAPH = ("median", "relative")
 
 
-def network_of(network: object, depth: int | None) -> Network:
+def parts_of(settings: Mapping[str, Any]) -> tuple[Network, dict[str, Readout], Likelihood]:
+    """Return the network, the readouts to choose from, and the likelihood that settings mean."""
+    network = network_of(settings["network"], settings["depth"])
+    _check_bool(settings["size_aware"], "size_aware")
+    if settings["size_aware"]:
+        _check_size_aware(settings, network)
+        return network, {"sized": Sized()}, likelihood_of(settings["weighted"])
+    return network, readouts_of(settings["readout"], network), likelihood_of(settings["weighted"])
+
+
+def _check_size_aware(settings: Mapping[str, Any], network: Network) -> None:
+    refused = partial(SettingError, argument="size_aware")
+    readout, scale = settings["readout"], settings["scale"]
+    if not (scale is None or (isinstance(scale, str) and scale == "median")):
+        problem = f"takes distances over each graph's median; the scale is {scale!r}"
+        raise refused(problem, remedy=Remedy("Leave {} out", Setting("scale")))
+    if settings["weighted"]:
+        problem = "is for edges without weights: how weights change with size is another question"
+        raise refused(problem, remedy=Remedy("Leave {} out", Setting("weighted")))
+    if isinstance(settings["prior"], Mapping):
+        raise refused(
+            "takes a named prior or a Prior; beliefs about graphs are turned into one for graphs "
+            "of one size."
+        )
+    if not (isinstance(readout, str) and readout == "affine"):
+        raise refused(
+            f"has a readout of its own, with the parameters of 'affine'; the readout is "
+            f"{readout!r}",
+            remedy="Leave one of them out",
+        )
+    if network.kind != "dpg":
+        raise refused(
+            f"is for DPG, of whose weights it is known how they fall with size; the network is a "
+            f"{type(network).__name__}."
+        )
+
+
+def network_of(network: str | Network, depth: int | None) -> Network:
     """Return the network that a name and a depth mean; a `Network` as it is."""
     if isinstance(network, Network):
         return network
-    if not (isinstance(network, str) and network in NETWORKS):
-        problem = f"must be one of {sorted(NETWORKS)}, or a Network; got {network!r}."
-        raise SettingError(problem, argument="network")
+    check_choice(network, "network", sorted(NETWORKS), ", or a Network")
     layers = int(depth) if isinstance(depth, np.integer) else depth
     return NETWORKS[network].load().of_depth(layers)
 
 
-def readouts_of(
-    readout: object, network: Network, size_aware: object = False
-) -> dict[str, Readout]:
+def readouts_of(readout: object, network: Network) -> dict[str, Readout]:
     """Return the readout that is meant, by name; for "auto", all that it chooses from."""
-    if not isinstance(size_aware, bool | np.bool_):
-        raise SettingTypeError(f"must be True or False; got {size_aware!r}.", argument="size_aware")
-    if size_aware:
-        return {"sized": _sized(readout, network)}
     if isinstance(readout, Readout):
         return {type(readout).__name__: readout}
-    if isinstance(readout, str) and readout in ("auto", *READOUTS):
-        _check_goes_with(readout, network)
-    if isinstance(readout, str) and readout == "auto":
-        return {name: _readout(name, network) for name in READOUTS}
-    if not (isinstance(readout, str) and readout in READOUTS):
+    if not (isinstance(readout, str) and readout in ("auto", *READOUTS)):
         problem = f"must be auto, one of {sorted(READOUTS)}, or a Readout; got {readout!r}."
         raise SettingError(problem, argument="readout")
-    return {readout: _readout(readout, network)}
-
-
-def _readout(name: str, network: Network) -> Readout:
-    return papers_readout(network) if name == "affine" else READOUTS[name].make()
-
-
-def _sized(readout: object, network: Network) -> Readout:
-    if not (isinstance(readout, str) and readout == "affine"):
-        raise SettingError(
-            f"has a readout of its own, with the parameters of 'affine'; the readout is "
-            f"{readout!r}",
-            argument="size_aware",
-            remedy="Leave one of them out",
-        )
-    if network.kind != "dpg":
-        raise SettingError(
-            f"is for DPG, of whose weights it is known how they fall with size; the network is a "
-            f"{type(network).__name__}.",
-            argument="size_aware",
-        )
-    return Sized()
-
-
-def check_size_aware(scale: object, prior: object, weighted: object) -> None:
-    """Refuse settings that a size-aware learner cannot have."""
-    if not (scale is None or (isinstance(scale, str) and scale == "median")):
-        raise SettingError(
-            f"takes distances over each graph's median; the scale is {scale!r}",
-            argument="size_aware",
-            remedy=Remedy("Leave {} out", Setting("scale")),
-        )
-    if weighted:
-        raise SettingError(
-            "is for edges without weights: how weights change with size is another question",
-            argument="size_aware",
-            remedy=Remedy("Leave {} out", Setting("weighted")),
-        )
-    if isinstance(prior, Mapping):
-        raise SettingError(
-            "takes a named prior or a Prior; beliefs about graphs are turned into one for graphs "
-            "of one size.",
-            argument="size_aware",
-        )
-
-
-def _check_goes_with(readout: str, network: Network) -> None:
     if readout != "affine" and network.kind != "dpg":
         raise SettingError(
             f"{readout!r} is for DPG, whose weights it scales; the network is a "
@@ -112,6 +92,10 @@ def _check_goes_with(readout: str, network: Network) -> None:
             argument="readout",
             remedy=Remedy("Use {}, the paper's", Setting("readout", "affine")),
         )
+    return {
+        name: papers_readout(network) if name == "affine" else READOUTS[name].make()
+        for name in (READOUTS if readout == "auto" else [readout])
+    }
 
 
 def engine_of(inference: object) -> Engine | None:
@@ -128,9 +112,13 @@ def engine_of(inference: object) -> Engine | None:
 
 def likelihood_of(weighted: object) -> Likelihood:
     """Return the likelihood of edges with weights, or without."""
-    if not isinstance(weighted, bool | np.bool_):
-        raise SettingTypeError(f"must be True or False; got {weighted!r}.", argument="weighted")
+    _check_bool(weighted, "weighted")
     return WeightedEdges() if weighted else BernoulliEdges()
+
+
+def _check_bool(value: object, what: str) -> None:
+    if not isinstance(value, bool | np.bool_):
+        raise SettingTypeError(f"must be True or False; got {value!r}.", argument=what)
 
 
 def prior_of(prior: object, data: GraphDataset, network: Network) -> Prior:
@@ -209,14 +197,11 @@ def check_saved(saved: SavedLearner, names: Iterable[str]) -> None:
     settings, scale = saved.settings, saved.scale
     lacking = set(names) - set(settings)
     demand(not lacking, f"the learner's settings lack {sorted(lacking)}")
-    network = network_of(settings["network"], settings["depth"])
+    network, *_ = parts_of(settings)
     check_network(network)
     engine_of(settings["inference"])
-    readouts_of(settings["readout"], network, settings["size_aware"])
     check_form(settings["metric"], settings["missing"], settings["transform"])
-    likelihood_of(settings["weighted"])
-    demand(isinstance(settings["metric"], str), "its metric is none")
-    demand(isinstance(settings["prior"], str | Prior | dict), "its prior is none")
-    demand(isinstance(settings["scale"], str | float | int | None), "its scale is none")
-    demand(isinstance(settings["random_state"], int | None), "its random_state is none")
+    types = {"metric": str, "prior": str | Prior | dict, "scale": str | float | int | None}
+    for name, type_ in {**types, "random_state": int | None}.items():
+        demand(isinstance(settings[name], type_), f"its {name} is none")
     demand(scale in BY_GRAPH or (type(scale) is float and 0 < scale < np.inf), "its scale is none")

@@ -9,13 +9,7 @@ from scipy.optimize import brentq
 
 from .. import registry
 from ..data.dataset import GraphDataset
-from ..data.ensembles import (
-    BarabasiAlbert,
-    Ensemble,
-    ErdosRenyi,
-    RandomGeometric,
-    WattsStrogatz,
-)
+from ..data.ensembles import BarabasiAlbert, Ensemble, ErdosRenyi, RandomGeometric, WattsStrogatz
 from ..data.randomness import Key, split
 from ..data.signals import Filter, adjacency_of, distances, expected_distances, smooth_signals
 from ..errors import Remedy, Setting, SettingError, SettingTypeError
@@ -51,9 +45,8 @@ class Simulation:
         if metric not in METRICS:
             raise SettingError(f"graphs are simulated with a metric of {METRICS}; got {metric!r}.")
         if n_signals is None and metric != "sqeuclidean":
-            raise SettingError(
-                f"{metric!r} needs n_signals, as many as you have.", argument="metric"
-            )
+            problem = f"{metric!r} needs n_signals, as many as you have."
+            raise SettingError(problem, argument="metric")
         n_nodes = check_whole(n_nodes, "n_nodes", least=2)
         n_graphs = check_whole(n_graphs, "n_graphs", least=1)
         n_signals = None if n_signals is None else check_whole(n_signals, "n_signals", least=1)

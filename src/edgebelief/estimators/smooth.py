@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Any, get_args
 
 import networkx as nx
@@ -14,20 +14,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .. import validate
 from ..convex import Solution, solve, theta_for
 from ..data.signals import Metric, Missing, distances
 from ..edges import Complete
 from ..errors import InputError, InputTypeError, Remedy, Setting, SettingError
-from ..validate import (
-    LEAVE_NODE_OUT,
-    check_choice,
-    check_distances,
-    check_names,
-    check_number,
-    check_whole,
-    node_name,
-    same_nodes,
-)
 
 METRICS = (*get_args(Metric), "precomputed")
 
@@ -76,19 +67,16 @@ default="sqeuclidean"
 
     Attributes
     ----------
-    adjacency_ : ndarray of shape (n_nodes, n_nodes)
-        The weights, symmetric with zero diagonal.
-    laplacian_ : ndarray of shape (n_nodes, n_nodes)
-        Weighted degrees on the diagonal, minus the weights elsewhere.
+    adjacency_, laplacian_ : ndarray of shape (n_nodes, n_nodes)
+        The weights, symmetric with zero diagonal; and minus the weights, with the weighted degrees
+        on the diagonal.
     theta_ : float
         The theta used.
     n_edges_ : int
         How many weights count as edges: those above 1e-5 of the largest.
-    degree_ : float
-        The mean number of edges at a node; not quite the `degree` asked for where edges
-        enter together.
-    density_ : float
-        The share of all pairs that are edges; likewise.
+    degree_, density_ : float
+        The mean number of edges at a node, and the share of all pairs that are edges; not quite
+        what was asked for where edges enter together.
     edge_frequencies_ : ndarray of shape (n_nodes, n_nodes) or None
         In what share of the resamples each pair was an edge; None without bootstrap. These are
         not probabilities that an edge exists: they say how steady the estimate is when the
@@ -99,10 +87,8 @@ default="sqeuclidean"
         What the solver returned (weights before `delta`, duals, residual, whether it converged).
     node_names_ : list
         The columns of the data frame X, else 0 to n_nodes - 1.
-    n_features_in_ : int
-        The number of nodes.
-    feature_names_in_ : ndarray of shape (n_nodes,)
-        The columns of X, where X is a data frame whose columns are all strings.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_nodes,)
+        The number of nodes; the columns of X, if it is a data frame and all are strings.
 
     See Also
     --------
@@ -181,13 +167,7 @@ default="sqeuclidean"
         names = _names_of(X)
         x = self._read(X, names)
         solution = self._solve(self._distances(x, names))
-        frequencies = None
-        if self.bootstrap:
-            random = check_random_state(self.random_state)
-            frequencies = _edge_frequencies(
-                x, lambda rows: self._distances(rows, names), solution, int(self.bootstrap), random
-            )
-
+        frequencies = self._edge_frequencies(x, names, solution) if self.bootstrap else None
         n_nodes = x.shape[1]
         self.solution_ = solution
         self.theta_ = float(solution.theta)
@@ -209,11 +189,10 @@ default="sqeuclidean"
             All nodes, by name; an edge for each weight that counts as one, with the attribute
             ``weight`` and, after a bootstrap, ``frequency``.
         """
-        table = self.edge_table()
+        rows = self.edge_table().to_dict("records")
         graph = nx.Graph()
         graph.add_nodes_from(self.node_names_)
-        for source, target, *values in table.itertuples(index=False, name=None):
-            graph.add_edge(source, target, **dict(zip(table.columns[2:], values, strict=True)))
+        graph.add_edges_from((row.pop("source"), row.pop("target"), row) for row in rows)
         return graph
 
     def edge_table(self) -> pd.DataFrame:
@@ -250,12 +229,12 @@ default="sqeuclidean"
                 f"give at most one of theta, degree and density; got {', '.join(given)}."
             )
         if not callable(self.metric):
-            check_choice(self.metric, "metric", METRICS, ", or a function")
-        check_choice(self.missing, "missing", get_args(Missing))
-        delta = check_number(self.delta, "delta")
+            validate.check_choice(self.metric, "metric", METRICS, ", or a function")
+        validate.check_choice(self.missing, "missing", get_args(Missing))
+        delta = validate.check_number(self.delta, "delta")
         if not (np.isfinite(delta) and delta > 0):
             raise SettingError(f"must be positive and finite; got {delta:g}.", argument="delta")
-        if check_whole(self.bootstrap, "bootstrap", 0) and self._is_precomputed():
+        if validate.check_whole(self.bootstrap, "bootstrap", 0) and self._is_precomputed():
             raise SettingError(
                 "resamples signals, and with the metric 'precomputed' there are none",
                 argument="bootstrap",
@@ -269,24 +248,19 @@ default="sqeuclidean"
         """Return X as float64; scikit-learn checks shape and type, we look for dates and gaps."""
         precomputed = self._is_precomputed()
         if precomputed and hasattr(X, "index") and X.shape[0] == X.shape[1]:
-            X = same_nodes(X, "distances")
+            X = validate.same_nodes(X, "distances")
         _check_columns(X)
         several = self.bootstrap or precomputed or self.metric == "correlation"
         try:
-            x = validate_data(
-                self,
-                X,
-                ensure_all_finite=False,  # checked below, by a message that names the node
-                ensure_min_samples=2 if several else 1,
-                ensure_min_features=2,
-            )
-            x = np.asarray(x, dtype=float)
+            # Whether all are finite is checked below, by a message that names the node.
+            least = {"ensure_min_samples": 2 if several else 1, "ensure_min_features": 2}
+            x = np.asarray(validate_data(self, X, ensure_all_finite=False, **least), dtype=float)
         except TypeError as error:
             raise InputTypeError(str(error)) from None
         except ValueError as error:
             raise InputError(str(error)) from None
         if precomputed:
-            _refuse(np.isnan(x), "NaN", names, ["fill the gap", LEAVE_NODE_OUT])
+            _refuse(np.isnan(x), "NaN", names, ["fill the gap", validate.LEAVE_NODE_OUT])
         else:
             _refuse(np.isinf(x), "inf", names, ["signals must be finite"])
             if self.missing == "error":
@@ -298,9 +272,9 @@ default="sqeuclidean"
         self, x: Float[np.ndarray, "rows nodes"], names: list[Hashable] | None
     ) -> Float[np.ndarray, " edges"]:
         if self._is_precomputed():
-            return check_distances(x, names=names)[0]
+            return validate.check_distances(x, names=names)[0]
         if callable(self.metric):
-            return check_distances(self.metric(x), Complete(x.shape[1]), names)[0]
+            return validate.check_distances(self.metric(x), Complete(x.shape[1]), names)[0]
         # A frame, so that messages name the node.
         signals = x if names is None else pd.DataFrame(x, columns=names)
         return distances(signals, self.metric, self.missing)
@@ -310,51 +284,50 @@ default="sqeuclidean"
             return theta_for(e, degree=self.degree, density=self.density).solution
         return solve(e, 1.0 if self.theta is None else self.theta)
 
-
-def _edge_frequencies(
-    x: Float[np.ndarray, "signals nodes"],
-    distances_of: Callable[[np.ndarray], np.ndarray],
-    solution: Solution,
-    n_resamples: int,
-    random: np.random.RandomState,
-) -> Float[np.ndarray, "nodes nodes"]:
-    """Return in what share of `n_resamples` sets of rows, drawn anew, each pair is an edge."""
-    support, n_signals = solution.support, len(x)
-    counts = np.zeros(support.n_edges)
-    used = redrawn = 0
-    while used < n_resamples:
-        rows = random.randint(n_signals, size=n_signals)
-        try:
-            e = distances_of(x[rows])
-        except ValueError as error:  # all of x has distances, so these rows are at fault
-            redrawn, why = redrawn + 1, error
-            if redrawn > max(n_resamples, FEW_REDRAWS):
-                raise InputError(
-                    f"the bootstrap drew {redrawn} resamples of the {n_signals} signals that have "
-                    f"no distances, and {used} that do; pass more signals, leave the node out, or "
-                    f"use another metric. The last one: {getattr(error, 'problem', error)}."
-                ) from error
-            continue
-        # Not from the duals of the fit: they are too far away to save steps at theta e about 1,
-        # and cost up to seven times as many where theta e is large.
-        counts += support.is_edge(solve(e, solution.theta).weights)
-        used += 1
-    if redrawn:
-        warnings.warn(
-            f"{redrawn} of {redrawn + used} resamples have no distances and were drawn again, so "
-            f"the edge frequencies leave such resamples out. The last one: "
-            f"{getattr(why, 'problem', why)}.",  # its remedy is for a whole data set
-            stacklevel=3,
-        )
-    return support.to_matrix(counts / n_resamples)
+    def _edge_frequencies(
+        self,
+        x: Float[np.ndarray, "signals nodes"],
+        names: list[Hashable] | None,
+        solution: Solution,
+    ) -> Float[np.ndarray, "nodes nodes"]:
+        """Return in what share of resamples of the rows each pair is an edge."""
+        support, n_signals, n_resamples = solution.support, len(x), int(self.bootstrap)
+        random = check_random_state(self.random_state)
+        counts = np.zeros(support.n_edges)
+        used = redrawn = 0
+        while used < n_resamples:
+            rows = random.randint(n_signals, size=n_signals)
+            try:
+                e = self._distances(x[rows], names)
+            except ValueError as error:  # all of x has distances, so these rows are at fault
+                redrawn, why = redrawn + 1, error
+                if redrawn > max(n_resamples, FEW_REDRAWS):
+                    raise InputError(
+                        f"the bootstrap drew {redrawn} resamples of the {n_signals} signals that "
+                        f"have no distances, and {used} that do; pass more signals, leave the node "
+                        f"out, or use another metric. The last one: "
+                        f"{getattr(error, 'problem', error)}."
+                    ) from error
+                continue
+            # Not from the duals of the fit: they are too far away to save steps at theta e about 1,
+            # and cost up to seven times as many where theta e is large.
+            counts += support.is_edge(solve(e, solution.theta).weights)
+            used += 1
+        if redrawn:
+            warnings.warn(
+                f"{redrawn} of {redrawn + used} resamples have no distances and were drawn again, "
+                f"so the edge frequencies leave such resamples out. The last one: "
+                f"{getattr(why, 'problem', why)}.",  # its remedy is for a whole data set
+                stacklevel=3,
+            )
+        return support.to_matrix(counts / n_resamples)
 
 
 def _names_of(X: object) -> list[Hashable] | None:
     """Return a data frame's columns, which must differ; None for an array."""
-    columns = getattr(X, "columns", None)
-    if columns is None:
+    if (columns := getattr(X, "columns", None)) is None:
         return None
-    check_names(columns, len(columns), "the columns of X")
+    validate.check_names(columns, len(columns), "the columns of X")
     return list(columns)
 
 
@@ -377,9 +350,6 @@ def _refuse(
 ) -> None:
     if bad.any():
         p, i = (int(k) for k in np.argwhere(bad)[0])
-        raise InputError(
-            f"is {what} ({bad.sum()} in all)",
-            argument="X",
-            where=(p, node_name(i, names)),
-            remedy=remedy,
-        )
+        where = p, validate.node_name(i, names)
+        problem = f"is {what} ({bad.sum()} in all)"
+        raise InputError(problem, argument="X", where=where, remedy=remedy)

@@ -32,6 +32,10 @@ def under(prefix: str, arrays: Arrays) -> Arrays:
     return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
 
 
+def _are_finite(*arrays: np.ndarray) -> bool:
+    return all(x.dtype == np.float64 and bool(np.isfinite(x).all()) for x in arrays)
+
+
 def terms_out(readout: Readout) -> tuple[list[list[Any]], Arrays]:
     """Return the terms of a readout as settings, a list for each term, and arrays."""
     settings: list[list[Any]] = []
@@ -88,7 +92,7 @@ def _curve(arrays: Arrays, k: int, centre: float, spread: float) -> Curve | None
         and gram.shape[0] == gram.shape[1] >= 1
         and pieces.shape == (4, knots.size - 1, len(gram) - 1)
         and (np.diff(knots) > 0).all()
-        and all(x.dtype == np.float64 and np.isfinite(x).all() for x in (knots, pieces, gram))
+        and _are_finite(knots, pieces, gram)
     )
     return Curve(centre, spread, knots, pieces, gram) if sound else None
 
@@ -126,7 +130,7 @@ def family_in(model: EdgeModel, arrays: Arrays) -> ThetaPosterior | WeightedThet
     shapes = ((3,), (3,), (n_nodes, 2, 2), (n_nodes, 2), (n_nodes, len(SCORES)))
     sound = (
         {name: x.shape for name, x in of_weights.items()} == dict(zip(WEIGHTS, shapes, strict=True))
-        and all(x.dtype == np.float64 and np.isfinite(x).all() for x in of_weights.values())
+        and _are_finite(*of_weights.values())
         and (np.diff(of_weights["quantiles"], axis=1) >= 0).all()
     )
     demand(sound, "what it knows of weights does not fit together")
@@ -138,16 +142,10 @@ def _presence_in(model: EdgeModel, arrays: Arrays) -> ThetaPosterior:
     parts = {name: arrays.pop(f"cells.{name}") for name in ("centre", "cumulative", "sides")}
     n_nodes, n_params = arrays["means"].shape
     names = model.logit_parameters
-    shapes = {
-        "mean": (n_params + 1,),
-        "sd": (n_params + 1,),
-        "ends": arrays["ends"].shape,
-        "cumulative": arrays["ends"].shape,
-        "nodes": (n_nodes,),
-        "means": (n_nodes, n_params),
-        "factors": (n_nodes, n_params, n_params),
-    }
-    floats = [*arrays.values(), *parts.values()]
+    shapes: dict[str, tuple[int, ...]] = {"nodes": (n_nodes,)}
+    shapes |= dict.fromkeys(("mean", "sd"), (n_params + 1,))
+    shapes |= dict.fromkeys(("ends", "cumulative"), arrays["ends"].shape)
+    shapes |= {"means": (n_nodes, n_params), "factors": (n_nodes, n_params, n_params)}
     sound = (
         applies(model)
         and len(names) == n_params + 1
@@ -162,21 +160,19 @@ def _presence_in(model: EdgeModel, arrays: Arrays) -> ThetaPosterior:
         and parts["centre"].shape == (counts.sum(), n_params)
         and parts["cumulative"].shape == (counts.sum(),)
         and parts["sides"].shape == (distinct.sum(), n_params, n_params)
-        and all(array.dtype == np.float64 and np.isfinite(array).all() for array in floats)
+        and _are_finite(*arrays.values(), *parts.values())
         and (np.diff(arrays["ends"]) > 0).all()
         and (np.diff(arrays["nodes"]) > 0).all()
     )
     demand(sound, "its posterior's arrays do not fit together")
-    ends, ends_of_sides = np.cumsum(counts)[:-1], np.cumsum(distinct)[:-1]
-    for shares in (arrays["cumulative"], *np.split(parts["cumulative"], ends)):
+    cuts = {name: np.cumsum(distinct if name == "sides" else counts)[:-1] for name in parts}
+    split = {name: np.split(array, cuts[name]) for name, array in parts.items()}
+    for shares in (arrays["cumulative"], *split["cumulative"]):
         rises = (np.diff(shares, prepend=0.0) >= 0).all() and abs(shares[-1] - 1) < 1e-6
         demand(rises, "its posterior's distribution functions do not rise to one")
-    sides = [
-        np.broadcast_to(some, (n, n_params, n_params))
-        for some, n in zip(np.split(parts["sides"], ends_of_sides), counts, strict=True)
-    ]
-    cells = zip(
-        np.split(parts["centre"], ends), sides, np.split(parts["cumulative"], ends), strict=True
+    cells = tuple(
+        Cells(centre, np.broadcast_to(sides, (len(centre), n_params, n_params)), cumulative)
+        for centre, cumulative, sides in zip(*split.values(), strict=True)
     )
     marginals = tuple(model.prior[name] for name in names)
-    return ThetaPosterior(names, marginals, **arrays, cells=tuple(Cells(*each) for each in cells))
+    return ThetaPosterior(names, marginals, **arrays, cells=cells)

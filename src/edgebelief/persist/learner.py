@@ -56,7 +56,7 @@ class SavedLearner(NamedTuple):
 
 def write(path: str | Path, saved: SavedLearner) -> None:
     """Write a fitted learner to a model file."""
-    posterior = saved.posterior
+    posterior, verdict = saved.posterior, saved.posterior.verdict
     fingerprint = dataclasses.asdict(posterior.fingerprint)
     n_nodes = fingerprint.pop("n_nodes")  # an array, for there may be many graphs
     settings = {
@@ -70,18 +70,15 @@ def write(path: str | Path, saved: SavedLearner) -> None:
             "settings": _encoded(dict(posterior.settings)),
             "fingerprint": fingerprint,
             "verdict": {
-                "figures": {k: float(v) for k, v in posterior.verdict.figures.items()},
-                "findings": [
-                    [finding.name, float(finding.value), finding.message]
-                    for finding in posterior.verdict.findings
-                ],
-                "assumptions": list(posterior.verdict.assumptions),
+                "figures": {name: float(value) for name, value in verdict.figures.items()},
+                "findings": [[f.name, float(f.value), f.message] for f in verdict.findings],
+                "assumptions": list(verdict.assumptions),
             },
             "log_evidence": posterior.log_evidence,
             "n_chains": posterior.n_chains,
         },
+        "comparison": _comparison_out(saved.comparison),
     }
-    settings["comparison"] = _comparison_out(saved.comparison)
     arrays = {"weights": np.asarray(posterior.weights), "n_nodes": np.array(n_nodes, np.int64)}
     arrays |= {f"param.{name}": np.asarray(v) for name, v in posterior.params.items()}
     arrays |= {f"stat.{name}": np.asarray(v) for name, v in posterior.sample_stats.items()}
@@ -138,7 +135,7 @@ def _restored(settings: dict[str, Any], arrays: Arrays) -> SavedLearner:
         settings=dict(_decoded(fitted["settings"])),
         fingerprint=_fingerprint(fitted["fingerprint"], arrays["n_nodes"]),
         verdict=_verdict(fitted["verdict"]),
-        log_evidence=_number_or_none(fitted["log_evidence"]),
+        log_evidence=_figure_or_none(fitted["log_evidence"]),
         n_chains=fitted["n_chains"],
         continuum=family_in(model, under("family.", arrays)),
         sample_stats=stats,
@@ -167,9 +164,7 @@ def _comparison_in(written: dict[str, list[Any]] | None) -> pd.DataFrame | None:
         return None
     names = [*written["columns"], *written["index"]]
     demand(all(isinstance(name, str) for name in names), "its comparison has no names")
-    rows = [
-        [np.nan if x is None else check_number(x, "a figure") for x in r] for r in written["rows"]
-    ]
+    rows = [[np.nan if x is None else _figure(x) for x in row] for row in written["rows"]]
     table = pd.DataFrame(rows, index=written["index"], columns=written["columns"])
     return table.rename(columns=RENAMED)
 
@@ -232,10 +227,8 @@ def check_network(network: Network) -> None:
             f"depth=None is the limit of many"
         )
     channels = network.n_channels or 1
-    if channels > MOST_CHANNELS:
-        raise ModelFileError(
-            f"a network of {channels:,} channels; a model file has {MOST_CHANNELS} at most"
-        )
+    problem = f"a network of {channels:,} channels; a model file has {MOST_CHANNELS} at most"
+    demand(channels <= MOST_CHANNELS, problem)
     for field in dataclasses.fields(network):
         name, value = field.name, getattr(network, field.name)
         if isinstance(value, Network):
@@ -254,21 +247,19 @@ def _fingerprint(written: dict[str, Any], n_nodes: np.ndarray) -> Fingerprint:
     demand(type(written["n_labels"]) is int and written["n_labels"] >= 1, "it has no labels")
     scale = check_number(written["scale"], "the scale of the distances")
     demand(0 <= scale < np.inf, "the scale of its distances is none")
-    n_signals = _number_or_none(written["n_signals"])
+    n_signals = _figure_or_none(written["n_signals"])
     demand(n_signals is None or n_signals >= 1, "its number of signals is none")
     demand(isinstance(written["digest"], str), "its digest is no text")
-    return Fingerprint(
-        n_graphs=len(n_nodes),
-        n_nodes=tuple(n_nodes.tolist()),
-        n_labels=written["n_labels"],
-        scale=scale,
-        n_signals=n_signals,
-        digest=written["digest"],
-    )
+    sizes, n_labels, digest = tuple(n_nodes.tolist()), written["n_labels"], written["digest"]
+    return Fingerprint(len(n_nodes), sizes, n_labels, scale, n_signals, digest)
 
 
-def _number_or_none(value: object) -> float | None:
-    return None if value is None else check_number(value, "a figure")
+def _figure(value: object) -> float:
+    return check_number(value, "a figure")
+
+
+def _figure_or_none(value: object) -> float | None:
+    return None if value is None else _figure(value)
 
 
 def _verdict(written: dict[str, Any]) -> Verdict:
@@ -276,8 +267,8 @@ def _verdict(written: dict[str, Any]) -> Verdict:
     texts += [text for name, _, message in written["findings"] for text in (name, message)]
     demand(all(isinstance(text, str) for text in texts), "its verdict is no text")
     return Verdict(
-        {name: check_number(value, "a figure") for name, value in written["figures"].items()},
-        tuple(Finding(n, check_number(v, "a figure"), text) for n, v, text in written["findings"]),
+        {name: _figure(value) for name, value in written["figures"].items()},
+        tuple(Finding(name, _figure(value), text) for name, value, text in written["findings"]),
         tuple(written["assumptions"]),
     )
 

@@ -28,17 +28,7 @@ from safetensors.numpy import save
 
 from ..atomic import replacing
 from ..errors import InputError
-from .strictjson import (
-    MAX_DEPTH,
-    Damaged,
-    NotStorable,
-    dumps,
-    loads,
-    plain,
-    restored,
-    short,
-    unique,
-)
+from .strictjson import MAX_DEPTH, Damaged, NotStorable, dumps, loads, plain, restored, short
 
 __all__ = ["VERSION", "ModelFile", "ModelFileError", "read", "write"]
 
@@ -51,20 +41,9 @@ MAX_DIMENSIONS = 32  # numpy 2 has 64, others that read the file fewer
 _FORMAT = "edgebelief"
 _GIVE = "give what GraphLearner.save or `edgebelief fit` wrote"
 _METADATA = "__metadata__"
-_DTYPES = {
-    "BOOL": "b1",
-    "U8": "u1",
-    "U16": "u2",
-    "U32": "u4",
-    "U64": "u8",
-    "I8": "i1",
-    "I16": "i2",
-    "I32": "i4",
-    "I64": "i8",
-    "F16": "f2",
-    "F32": "f4",
-    "F64": "f8",
-}
+# The names of types in a safetensors file, and in numpy.
+_DTYPES = {"BOOL": "b1", "F16": "f2", "F32": "f4", "F64": "f8"}
+_DTYPES |= {f"{kind}{8 * size}": f"{kind.lower()}{size}" for kind in "UI" for size in (1, 2, 4, 8)}
 # How other files begin, for a helpful message; a model file never gets as far as this.
 _FOREIGN = {
     rb"\x80[\x00-\x05]|c[\w.]+\n\w|\([dl]p\d": "a pickle; models are never pickles, and it was not "
@@ -316,7 +295,7 @@ def _described(header: bytes, size: int) -> tuple[str, dict[str, Any], list[_Ent
         text = header.decode()
     except UnicodeDecodeError:
         raise _damaged("its header is not UTF-8") from None
-    content = loads(text, 3, unique)
+    content = loads(text, 3)
     metadata = content.pop(_METADATA, None) if type(content) is dict else None
     if type(metadata) is not dict or metadata.get("format") != _FORMAT:
         raise ModelFileError(f"it was not saved by edgebelief: {_GIVE}")
@@ -359,9 +338,8 @@ def _entry(name: str, entry: object) -> _Entry:
     itemsize = int(_DTYPES[dtype][1:])
     begin, end = offsets
     # numpy counts the other dimensions of an empty array, too, and has 63 bits for them.
-    if math.prod(max(n, 1) for n in shape) * itemsize >= 2**63:
-        raise problem
-    if end - begin != math.prod(shape) * itemsize:
+    too_large = math.prod(max(n, 1) for n in shape) * itemsize >= 2**63
+    if too_large or end - begin != math.prod(shape) * itemsize:
         raise problem
     return _Entry(name, np.dtype(_DTYPES[dtype]).newbyteorder("<"), tuple(shape), begin, end)
 

@@ -17,6 +17,7 @@ from ..errors import InputError
 
 MAX_DEPTH = 32  # of settings; a raised recursion limit would let deep JSON overflow C's stack
 FLOAT = "__float__"
+Pairs = list[tuple[str, Any]]
 
 
 class NotStorable(InputError):
@@ -29,11 +30,9 @@ class Damaged(InputError):
 
 def plain(value: Any, where: str, depth: int) -> Any:
     """Return the value in JSON's own types; refuse subclasses, which would come back as a base."""
-    if value is None or type(value) in (bool, str):
-        return value
-    if type(value) is int:
-        if not -(2**63) <= value < 2**64:
-            raise NotStorable(f"{where} does not fit in 64 bits")
+    if type(value) is int and not -(2**63) <= value < 2**64:
+        raise NotStorable(f"{where} does not fit in 64 bits")
+    if value is None or type(value) in (bool, str, int):
         return value
     if type(value) is float:
         return value if math.isfinite(value) else {FLOAT: struct.pack(">d", value).hex()}
@@ -59,7 +58,15 @@ def dumps(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def loads(text: str, depth: int, make_object: Callable[[list[tuple[str, Any]]], Any]) -> Any:
+def unique(pairs: Pairs) -> dict[str, Any]:
+    """Return a dictionary; refuse a key that is there twice."""
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise Damaged("its header has the same key twice")
+    return result
+
+
+def loads(text: str, depth: int, make_object: Callable[[Pairs], Any] = unique) -> Any:
     """Read strict JSON; refuse what `json.loads` takes beyond the standard or beyond our limits."""
     unescaped = text.replace("\\\\", "")
     # `dumps` writes characters, not escapes: it never writes an escaped surrogate, lone or paired.
@@ -82,15 +89,7 @@ def loads(text: str, depth: int, make_object: Callable[[list[tuple[str, Any]]], 
         raise Damaged("its header is not JSON") from None
 
 
-def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a dictionary; refuse a key that is there twice."""
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        raise Damaged("its header has the same key twice")
-    return result
-
-
-def restored(pairs: list[tuple[str, Any]]) -> dict[str, Any] | float:
+def restored(pairs: Pairs) -> dict[str, Any] | float:
     """Return a dictionary of the settings, or the float that JSON could not hold."""
     result = unique(pairs)
     if FLOAT not in result:
