@@ -89,29 +89,23 @@ def to_arviz(posterior: Drawn, data: GraphDataset, key: Key | int, n_draws: int 
     draw_key, prior_key, after_key, before_key = jax.random.split(as_key(key), 4)
     kept = _every(posterior.n_draws // posterior.n_chains, n_draws // posterior.n_chains)
     after = _chains(posterior, draw_key, n_draws, kept)
-    prior = {
-        k: np.asarray(v, float)[None]
-        for k, v in model.prior.sample(prior_key, n_draws, model.sizes).items()
-    }
+    drawn = model.prior.sample(prior_key, n_draws, model.sizes)
+    prior = {name: np.asarray(values, float)[None] for name, values in drawn.items()}
     log_likelihood, after_density = _pass(model, after, graphs, after_key)
     _, prior_density = _pass(model, prior, graphs, before_key)
+    observed = np.array([record.a[record.known].mean() for record in graphs])
     groups: dict[str, Any] = {
         "posterior": after,
         "log_likelihood": {"labels": log_likelihood},
         "posterior_predictive": {"edge_density": after_density},
         "prior": prior,
         "prior_predictive": {"edge_density": prior_density},
-        "observed_data": {
-            "edge_density": np.array([record.a[record.known].mean() for record in graphs])
-        },
+        "observed_data": {"edge_density": observed},
     }
     if posterior.sample_stats:
         groups["sample_stats"] = {k: v[:, kept] for k, v in posterior.sample_stats.items()}
-    tree = arviz_base.from_dict(
-        groups,
-        dims={"labels": ["graph"], "edge_density": ["graph"]},
-        coords={"graph": labelled},
-    )
+    dims = {"labels": ["graph"], "edge_density": ["graph"]}
+    tree = arviz_base.from_dict(groups, dims=dims, coords={"graph": labelled})
     tree.attrs["engine"] = posterior.engine
     tree.attrs["settings"] = ", ".join(f"{k}={v!r}" for k, v in posterior.settings.items())
     return tree
@@ -138,12 +132,9 @@ def _pass(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compute the log-likelihood and the edge density of a replicate, by draw and graph."""
     shape = next(iter(draws.values())).shape[:2]
-    flat = {
-        name: jnp.asarray(values.reshape(-1, *values.shape[2:])) for name, values in draws.items()
-    }
+    flat = {name: jnp.asarray(x.reshape(-1, *x.shape[2:])) for name, x in draws.items()}
     keys = jax.random.split(key, int(np.prod(shape)))
-    likelihood = np.empty((keys.size, len(data)))
-    density = np.empty((keys.size, len(data)))
+    likelihood, density = np.empty((2, keys.size, len(data)))
     for stack in data.stacks():
         stack_keys = jax.vmap(jax.random.fold_in, (0, None))(keys, stack.support.n_nodes)
         batch = model.forward.batch(stack).as_jax()

@@ -72,16 +72,8 @@ def flatness(
 ) -> Flatness:
     """Compute the share of weighted draws for which the network is dead or constant.
 
-    Parameters
-    ----------
-    model : EdgeModel
-    params : mapping from parameter names to arrays of draws
-    data : GraphDataset
-        The first few graphs are used.
-    weights : array, optional
-        Weights of the draws; equal by default.
-    factor : float
-        The distances are multiplied by it first.
+    The first few graphs are used, with their distances multiplied by `factor`. Draws have equal
+    weights by default.
     """
     network = model.network
     drawn = {name: np.atleast_1d(params[name]) for name in network.params_type._fields}
@@ -138,10 +130,9 @@ def _distinct(
         kept = np.linspace(0, len(table) - 1, 256).astype(int)
         table, weights = table[kept], weights[kept]
     parts = np.split(table, np.cumsum([column.shape[1] for column in columns])[:-1], axis=1)
-    shaped = [
-        part.reshape(-1, *np.shape(x)[1:]) for part, x in zip(parts, drawn.values(), strict=True)
-    ]
-    return dict(zip(drawn, shaped, strict=True)), weights / weights.sum()
+    each = zip(drawn.items(), parts, strict=True)
+    distinct = {name: part.reshape(-1, *np.shape(values)[1:]) for (name, values), part in each}
+    return distinct, weights / weights.sum()
 
 
 @eqx.filter_jit

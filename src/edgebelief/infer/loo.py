@@ -19,6 +19,8 @@ from .model import EdgeModel
 
 # Pareto's k is fitted to a tail of at least five draws, which fewer draws than this do not have.
 ENOUGH = 25
+# Most rounds of the EM iteration for stacking weights; a few hundred are usual.
+ROUNDS = 10_000
 
 
 class LeaveOneOut(NamedTuple):
@@ -38,14 +40,8 @@ def psis_loo(
 ) -> LeaveOneOut:
     """Score each graph that counts as if it had been left out of the fit.
 
-    Parameters
-    ----------
-    model : EdgeModel
-    draws : mapping from parameter names to arrays
-        Of the posterior given all graphs, equally weighted.
-    data : GraphDataset
-    counts : array
-        How often each graph counted in the fit; 0 for graphs to skip.
+    `draws` are equally weighted draws of the posterior given all graphs. `counts` says how often
+    each graph counted in the fit; 0 for graphs to skip.
     """
     fits = log_likelihoods(model.forward, draws, data)
     scores, k = np.zeros(len(data)), np.zeros(len(data))
@@ -99,7 +95,3 @@ def stacking_weights(
         if moved < 1e-7:
             break
     return share
-
-
-# Of the EM iteration; a few hundred are usual.
-ROUNDS = 10_000

@@ -89,8 +89,7 @@ class EdgeModel(eqx.Module):
         stated = Prior.named(prior, self.network.kind) if isinstance(prior, str) else prior
         added = {n: m for n, m in BEYOND.items() if n in self.parameters and n not in stated}
         self.prior = stated.replace(**added) if added else stated
-        missing = set(self.parameters) ^ set(self.prior)
-        if missing:
+        if set(self.parameters) != set(self.prior):
             raise SettingError(
                 f"the prior must have a marginal for each of {self.parameters}, and no other; "
                 f"it has {tuple(self.prior)}."
@@ -142,10 +141,8 @@ class EdgeModel(eqx.Module):
     @property
     def free_sizes(self) -> dict[str, int]:
         """The number of scalars to infer of each parameter; none of one that is fixed."""
-        return {
-            name: 0 if self.prior[name].fixed else self.sizes.get(name, 1)
-            for name in self.parameters
-        }
+        sizes, prior = self.sizes, self.prior
+        return {n: 0 if prior[n].fixed else sizes.get(n, 1) for n in self.parameters}
 
     @property
     def n_free(self) -> int:
@@ -211,10 +208,7 @@ class EdgeModel(eqx.Module):
         return each
 
     def log_density(
-        self,
-        params: Values,
-        data: GraphDataset,
-        weights: ArrayLike | None = None,
+        self, params: Values, data: GraphDataset, weights: ArrayLike | None = None
     ) -> Float[Array, ""]:
         """Compute log p(params) + sum_t w_t log p(labels_t | params), in the parameters' own units.
 

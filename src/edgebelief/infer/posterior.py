@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -142,8 +142,7 @@ class Posterior:
         for name, values in self.numbers().items():
             mean = self.weights @ values
             sd = np.sqrt(self.weights @ (values - mean) ** 2)
-            quantiles = weighted_quantile(values, self.weights, list(QUANTILES.values()))
-            rows[name] = [mean, sd, *quantiles]
+            rows[name] = [mean, sd, *weighted_quantile(values, self.weights, QUANTILES.values())]
         return pd.DataFrame.from_dict(rows, orient="index", columns=["mean", "sd", *QUANTILES])
 
     def draws(self, key: Key | int, n: int = 1000) -> dict[str, Float[np.ndarray, "draws ..."]]:
@@ -155,12 +154,10 @@ class Posterior:
         rng = generator(as_key(key))
         if self.continuum is not None:
             return self.continuum.draws(rng.random((n, self.continuum.n_uniforms)))
-        equal = np.ptp(self.weights) < 1e-12
-        places = (
-            rng.permutation(self.n_draws)[:n]
-            if equal and n <= self.n_draws
-            else rng.choice(self.n_draws, n, p=self.weights / self.weights.sum())
-        )
+        if np.ptp(self.weights) < 1e-12 and n <= self.n_draws:
+            places = rng.permutation(self.n_draws)[:n]
+        else:
+            places = rng.choice(self.n_draws, n, p=self.weights / self.weights.sum())
         return {name: values[places] for name, values in self.params.items()}
 
     def density(self, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -172,9 +169,8 @@ class Posterior:
         values = self.numbers()[name]
         if np.ptp(values) == 0:
             raise InputError(f"{self.engine} gives one point, which has no density.")
-        smooth = gaussian_kde(values, weights=self.weights)
         x = np.linspace(values.min(), values.max(), 400)
-        return x, smooth(x)
+        return x, gaussian_kde(values, weights=self.weights)(x)
 
     def to_arviz(self, data: GraphDataset, key: Key | int = 0, n_draws: int = 1000) -> Any:
         """Convert to an ArviZ DataTree: see `edgebelief.infer.arviz.to_arviz`."""
@@ -189,9 +185,9 @@ class Posterior:
         return "\n".join(lines)
 
 
-def weighted_quantile(values: np.ndarray, weights: np.ndarray, q: Sequence[float]) -> np.ndarray:
+def weighted_quantile(values: np.ndarray, weights: np.ndarray, q: Iterable[float]) -> np.ndarray:
     """Compute quantiles of weighted values, each in the middle of its own weight."""
     order = np.argsort(values)
     share = np.cumsum(weights[order])
     middle = (share - weights[order] / 2) / share[-1]
-    return np.interp(q, middle, values[order])
+    return np.interp(list(q), middle, values[order])

@@ -77,26 +77,20 @@ def _trained_base(
     if data.n_labels == 0:  # for predictive checks of the prior
         return np.full(head.base.sizes["theta"], model.prior["theta"].median)
     base = EdgeModel(head.base, prior=model.prior)
-    density = LogDensity.of(base, data, counts)
-    peak = highest_peak(key, density, "constrained", BASE_STARTS)
+    peak = highest_peak(key, LogDensity.of(base, data, counts), "constrained", BASE_STARTS)
     Verdict(findings=not_converged(peak)).warn()
     return values_of(base, peak.z[None])["theta"][0]
 
 
 def _check_same_covariates(data: GraphDataset) -> None:
     everything = dict.fromkeys(name for record in data for name in record.covariates)
+    named = Setting("Additive", python="Additive(covariates=(...))")
     for t, record in enumerate(data):
         missing = [name for name in everything if name not in record.covariates]
         if missing:
             raise InputError(
                 f"graph {t} has no covariate {missing}, which others have",
-                remedy=[
-                    "give it to every graph",
-                    Remedy(
-                        "say which to use: {}",
-                        Setting("Additive", python="Additive(covariates=(...))"),
-                    ),
-                ],
+                remedy=["give it to every graph", Remedy("say which to use: {}", named)],
             )
 
 

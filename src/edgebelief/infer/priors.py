@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
+import scipy.special
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 from scipy.special import erf, ndtr, ndtri
@@ -18,7 +19,7 @@ from scipy.special import erf, ndtr, ndtri
 from ..data.randomness import Key
 from ..errors import InputError, InputTypeError, SettingError
 from ..incidence import Array, namespace
-from ..validate import check_number
+from ..validate import check_choice, check_number
 
 
 @dataclass(frozen=True)
@@ -158,10 +159,8 @@ class HalfNormal(Marginal):
 
     def from_z(self, z: Array) -> Array:
         xp = namespace(z)
-        below, quantile = (
-            (jax.scipy.special.ndtr, jax.scipy.special.ndtri) if xp is jnp else (ndtr, ndtri)
-        )
-        z = xp.asarray(z)
+        special = jax.scipy.special if xp is jnp else scipy.special
+        below, quantile, z = special.ndtr, special.ndtri, xp.asarray(z)
         # Near zero the distribution function is straight, and the quantile would lose its digits.
         low = z < -4
         small = np.sqrt(np.pi / 2) * below(xp.where(low, z, -4.0))
@@ -324,8 +323,7 @@ class Prior(Mapping[str, Marginal]):
         """
         if name not in _NAMED["dpg"]:
             raise SettingError(f"no prior is called {name!r}; there are {sorted(_NAMED['dpg'])}.")
-        if of not in _NAMED:
-            raise SettingError(f"must be one of {sorted(_NAMED)}; got {of!r}.", argument="of")
+        check_choice(of, "of", sorted(_NAMED))
         return cls(**_NAMED[of][name])
 
     def __getitem__(self, name: str) -> Marginal:
@@ -341,8 +339,7 @@ class Prior(Mapping[str, Marginal]):
         return hash(frozenset(self._marginals.items()))
 
     def __repr__(self) -> str:
-        inside = ", ".join(f"{name}={marginal}" for name, marginal in self.items())
-        return f"Prior({inside})"
+        return f"Prior({', '.join(f'{name}={marginal}' for name, marginal in self.items())})"
 
     def replace(self, **marginals: Marginal) -> Prior:
         """Return a prior with some marginals exchanged or added."""
@@ -391,43 +388,25 @@ BEYOND: dict[str, Marginal] = {
     "weight_sd": lognormal(0.5, 1.0),
 }
 
-_DPG: dict[str, dict[str, Marginal]] = {
-    # Medians where the paper prints means of logs: see docs/paper-notes.md.
-    "original": {
-        "theta": lognormal(1.0, 2.0),
-        "delta": lognormal(100.0, np.sqrt(2)),
-        "b": lognormal(1.0, np.sqrt(2)),
-    },
-    "altered": {
-        "theta": lognormal(10**-0.5, 2.0),
-        "delta": lognormal(100.0, np.sqrt(2)),
-        "b": lognormal(1.0, np.sqrt(2)),
-    },
-    "flat": {
-        "theta": loguniform(1e-6, 1e6),
-        "delta": normal(0.0, 1e3),
-        "b": normal(0.0, 1e3),
-    },
-}
-
-_WIDE: dict[str, Marginal] = {"delta": normal(0.0, 100.0), "b": normal(0.0, 10.0)}
-_PDS: dict[str, Marginal] = {
-    "alpha": lognormal(1.0, 10.0),
-    "beta": lognormal(1.0, 10.0),
-    "b": normal(0.0, 1e3),
-}
-_FLAT_PDS: dict[str, Marginal] = {
-    "alpha": loguniform(1e-6, 1e6),
-    "beta": loguniform(1e-6, 1e6),
-    "b": normal(0.0, 1e3),
-}
+# Medians where the paper prints means of logs: see docs/paper-notes.md.
+_THETA, _ALTERED_THETA = lognormal(1.0, 2.0), lognormal(10**-0.5, 2.0)
+_POSITIVE = {"delta": lognormal(100.0, np.sqrt(2)), "b": lognormal(1.0, np.sqrt(2))}
+_WIDE = {"delta": normal(0.0, 100.0), "b": normal(0.0, 10.0)}
+_ANY, _ANY_SCALE = normal(0.0, 1e3), loguniform(1e-6, 1e6)
+_FLAT = {"theta": _ANY_SCALE, "delta": _ANY, "b": _ANY}
+_PDS = {"alpha": lognormal(1.0, 10.0), "beta": lognormal(1.0, 10.0), "b": _ANY}
+_FLAT_PDS = {"alpha": _ANY_SCALE, "beta": _ANY_SCALE, "b": _ANY}
 # By the kind of the network, then by name.
 _NAMED: dict[str, dict[str, dict[str, Marginal]]] = {
-    "dpg": _DPG,
+    "dpg": {
+        "original": {"theta": _THETA, **_POSITIVE},
+        "altered": {"theta": _ALTERED_THETA, **_POSITIVE},
+        "flat": _FLAT,
+    },
     "pds": {"original": _PDS, "altered": _PDS, "flat": _FLAT_PDS},
     "mimo": {
-        "original": {"theta": _DPG["original"]["theta"], **_WIDE},
-        "altered": {"theta": _DPG["altered"]["theta"], **_WIDE},
-        "flat": _DPG["flat"],
+        "original": {"theta": _THETA, **_WIDE},
+        "altered": {"theta": _ALTERED_THETA, **_WIDE},
+        "flat": _FLAT,
     },
 }

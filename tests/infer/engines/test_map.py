@@ -144,7 +144,7 @@ def test_training_that_is_stopped_early_says_so(data):
     with pytest.warns(InferenceWarning, match="not converged"):
         found = MAP(starts=1, rounds=2).run(0, EdgeModel(MIMO(2, depth=5)), data)
     assert found.settings["rounds"] == 2
-    with pytest.raises(ValueError, match="rounds must be at least 1"):
+    with pytest.raises(ValueError, match="rounds must be a whole number, at least 1"):
         MAP(rounds=0)
 
 

@@ -181,9 +181,9 @@ def test_the_papers_readouts_and_priors():
         (lambda: fixed([]), "finite number, or some"),
         (lambda: EdgeModel(prior=Prior.named("altered").replace(theta=fixed([1, 2]))), "fixed at"),
         (lambda: Prior.named("altered", of="gru"), "of must be one of"),
-        (lambda: Modes(weights="best"), "stacking, evidence or equal"),
+        (lambda: Modes(weights="best"), "weights must be one of"),
         (lambda: Modes(starts=0), "at least 1"),
-        (lambda: Modes(rounds=0), "rounds must be at least 1"),
+        (lambda: Modes(rounds=0), "rounds must be a whole number, at least 1"),
     ],
 )
 def test_what_does_not_go_together_is_refused(make, message):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Iterator
 from dataclasses import asdict
 
 import numpy as np
@@ -12,10 +13,18 @@ from numpy.typing import ArrayLike
 from ...data.dataset import GraphDataset
 from ...data.randomness import Key, as_key, split
 from ...errors import InputError, Remedy, Setting
-from ..diagnostics import verdict_of
+from ...validate import check_whole
+from ..diagnostics import Finding, Verdict
+from ..flatness import best_rescaling, flatness, prior_flatness
 from ..model import EdgeModel, check_weights
 from ..posterior import Fingerprint, Fit, Posterior
 from ..prepare import Problem, prepare
+
+# A parameter's posterior is the prior's when its spread is over 90 % of it; the two are in conflict
+# when the posterior mean is where the prior has less than 1 in 1000 beyond.
+DOMINATED, CONFLICT = 0.9, 3.29
+# A share of the prior (or the posterior) that is flat beyond this is a finding.
+FLAT = 0.5
 
 
 class Engine(abc.ABC):
@@ -27,6 +36,11 @@ class Engine(abc.ABC):
     @abc.abstractmethod
     def _fit(self, key: Key, problem: Problem) -> Fit:
         """Compute the posterior of a problem whose labels and weights have been checked."""
+
+    def _check_least(self, **least: int) -> None:
+        """Refuse settings that are not whole numbers, or are below the least allowed."""
+        for name, number in least.items():
+            check_whole(getattr(self, name), name, number)
 
     def run(
         self,
@@ -40,7 +54,6 @@ class Engine(abc.ABC):
         Parameters
         ----------
         key : JAX key or int
-            The source of an engine's randomness.
         model : EdgeModel
         data : GraphDataset
         weights : array, shape (n_graphs,), optional
@@ -65,16 +78,7 @@ class Engine(abc.ABC):
         prepare_key, fit_key = (as_key(key),) * 2 if model.is_prepared else split(key, 2)
         problem = prepare(prepare_key, model, data, counts)
         model, fit = problem.model, self._fit(fit_key, problem)
-        verdict = verdict_of(
-            model,
-            data,
-            fit.params,
-            fit.weights,
-            figures=fit.figures,
-            findings=fit.findings,
-            posterior_flatness=fit.flatness,
-            prior_counts=fit.prior_counts,
-        )
+        verdict = _verdict(model, data, fit)
         verdict.warn()
         return Posterior(
             model=model,
@@ -108,3 +112,78 @@ def _check_edge_weights(data: GraphDataset, counts: Float[np.ndarray, " graphs"]
             f"every edge has the weight {known[0]:g}: there is nothing to learn about weights",
             remedy=Remedy("Leave {} out", Setting("weighted")),
         )
+
+
+def _verdict(model: EdgeModel, data: GraphDataset, fit: Fit) -> Verdict:
+    """Add the figures and findings of every posterior to those of the engine."""
+    prior = prior_flatness(model, data)
+    after = fit.flatness or flatness(model, fit.params, data, fit.weights)
+    figures = {
+        **fit.figures,
+        "prior mass dead": prior.dead,
+        "prior mass constant": prior.constant,
+        "posterior mass dead": after.dead,
+        "posterior mass constant": after.constant,
+    }
+    cure = ""
+    if max(prior.share, after.share) > FLAT:
+        rescaling = best_rescaling(model, data)
+        if rescaling.flatness.share < min(prior.share, FLAT):
+            cure = (
+                f" Multiply the distances by {rescaling.factor:g}: then the network is flat in "
+                f"{rescaling.flatness.share:.1%} of the prior."
+            )
+            figures["rescaling"] = rescaling.factor
+    kind = "dead (all outputs zero)" if after.dead >= after.constant else "constant"
+    flat_prior = Finding(
+        "flat prior network",
+        prior.share,
+        f"the network is dead (all outputs zero) in {prior.dead:.1%} of the prior mass and "
+        f"constant in {prior.constant:.1%}: the distances are not on the scale that the prior "
+        f"expects.{cure}",
+    )
+    dead_network = Finding(
+        "dead network",
+        after.share,
+        f"the network is {kind} in {after.share:.1%} of this posterior: the labels said nothing "
+        f"about {', '.join(model.network.params_type._fields)}, and the result is no more than the "
+        f"prior.{cure}",
+    )
+    flat = (finding for finding in (flat_prior, dead_network) if finding.value > FLAT)
+    against = _against_prior(model, fit, figures) if fit.prior_counts else ()
+    return Verdict(figures, (*fit.findings, *flat, *against))
+
+
+def _against_prior(model: EdgeModel, fit: Fit, figures: dict[str, float]) -> Iterator[Finding]:
+    """Compare each parameter with its prior, in the coordinate z where that is standard normal.
+
+    The comparison is added to the `figures`. Coefficients of curves are left out: those that the
+    labels do not need keep their prior.
+    """
+    for name, (parameter, k) in model.scalar_names.items():
+        marginal = model.prior[parameter]
+        if marginal.fixed:
+            continue
+        values = np.asarray(fit.params[parameter], float)
+        z = np.atleast_1d(marginal.to_z(values if k is None else values[..., k]))
+        z = np.clip(z, -40, 40)
+        mean = float(fit.weights @ z)
+        spread = float(np.sqrt(fit.weights @ (z - mean) ** 2))
+        figures[f"{name}: place in prior"] = mean
+        if z.size > 1:
+            figures[f"{name}: spread / prior's"] = spread
+            if spread > DOMINATED:
+                yield Finding(
+                    "prior dominates",
+                    spread,
+                    f"the spread of {name} is {spread:.0%} of the prior's: the labels said next to "
+                    f"nothing about it. More labels, or a prior you mean.",
+                )
+        if abs(mean) > CONFLICT:
+            side = "above" if mean > 0 else "below"
+            yield Finding(
+                "prior conflict",
+                mean,
+                f"{name} is {abs(mean):.1f} standard deviations {side} the prior's median: data "
+                f"and prior disagree. Rescale the distances or restate the prior.",
+            )

@@ -14,7 +14,6 @@ of the first given theta (`weights`): the evidence is the product of the two.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -77,12 +76,10 @@ class Exact(Engine):
     n_draws: int = 4000
 
     def __post_init__(self) -> None:
-        if self.n_draws < 25:
-            raise SettingError(f"must be at least 25; got {self.n_draws}.", argument="n_draws")
+        self._check_least(n_draws=25)
         if not 0 < self.tol < 1:
-            raise SettingError(
-                f"must lie between 0 and 1 (posterior sds); got {self.tol!r}.", argument="tol"
-            )
+            problem = f"must lie between 0 and 1 (posterior sds); got {self.tol!r}."
+            raise SettingError(problem, argument="tol")
 
     def _fit(self, key: Key, problem: Problem) -> Fit:
         model = problem.model
@@ -95,26 +92,13 @@ class Exact(Engine):
         with Slices(model, problem.data, problem.counts, marginals) as slices:
             interpolant, error = self._integrate(slices)
         names = model.logit_parameters
-        posterior = ThetaPosterior.of(
-            names, tuple(model.prior[name] for name in names), interpolant
-        )
+        priors = tuple(model.prior[name] for name in names)
+        posterior = ThetaPosterior.of(names, priors, interpolant)
         weighted = WeightedThetaPosterior.of(posterior, interpolant) if slices.weighted else None
-        draws = _points_as_draws(interpolant, posterior, generator(key))
-        findings = []
-        if error > self.tol:
-            findings.append(
-                Finding(
-                    "quadrature error",
-                    error,
-                    f"the estimated error is {error:.2g} posterior sd, above {self.tol:g}: the "
-                    f"posterior is too rugged for the rule. Compare with NUTS.",
-                )
-            )
         return Fit(
-            draws.params,
-            draws.weights,
+            *_points_as_draws(interpolant, posterior, generator(key)),
             figures={"quadrature error": error, "theta nodes": len(interpolant.points)},
-            findings=findings,
+            findings=_rugged(error, self.tol),
             flatness=interpolant.flatness(),
             log_evidence=interpolant.log_evidence,
             continuum=weighted or posterior,
@@ -146,29 +130,18 @@ class Exact(Engine):
         fit = weighted_draws(draw_key, model, modes, self.n_draws)
         name = free_network_parameters(model)[0]
         figures = {"quadrature error": error, f"{name} nodes": float(len(points))}
-        findings = list(fit.findings)
-        if error > LOOSE:
-            findings.append(
-                Finding(
-                    "quadrature error",
-                    error,
-                    f"the estimated error along {name} is {error:.2g} posterior sd: the posterior "
-                    f"is too rugged for the rule. Compare with NUTS.",
-                )
-            )
         return replace(
             fit,
             figures={**fit.figures, **figures},
-            findings=findings,
+            findings=[*fit.findings, *_rugged(error, LOOSE)],
             flatness=interpolant.flatness(),
         )
 
     def _fit_point(self, key: Key, problem: Problem) -> Fit:
         """Fit one regression, where all parameters of the network are fixed."""
-        model = problem.model
+        model, data, counts = problem.model, problem.data, problem.counts
         shrinkage = Shrinkage.of(model)
         learn_key, draw_key = split(key, 2)
-        data, counts = problem.data, problem.counts
         with Slices(model, data, counts, shrinkage.marginals, shrinkage.sds) as slices:
             if shrinkage.n_scales:
                 shrinkage = slices.learn_scales(shrinkage, generator(learn_key), 0.0)
@@ -177,8 +150,8 @@ class Exact(Engine):
         modes = ThetaModes([slices.theta_mode(point, shrinkage, of_weights)])
         return weighted_draws(draw_key, model, modes, self.n_draws)
 
-    def _integrate(self, slices: Slices) -> Integral:
-        """Integrate over theta, with points where they matter.
+    def _integrate(self, slices: Slices) -> tuple[Interpolant, float]:
+        """Integrate over theta, with points where they matter; estimate the error of the result.
 
         A first pass, with Laplace approximations of the inner integrals and a loose tolerance,
         finds out where that is.
@@ -193,16 +166,18 @@ class Exact(Engine):
                 inner = np.array([point.conditional.error for point in points])
                 weights = interpolant.weights()
                 used = weights > 0
-                return Integral(interpolant, float(outer + weights[used] @ inner[used]))
+                return interpolant, float(outer + weights[used] @ inner[used])
             points = slices.integrated(points, sketches)
             points = refine(slices, points, errors, tol=self.tol, rough=False)
 
 
-class Integral(NamedTuple):
-    """The posterior along theta, with the estimated error of its moments and evidence."""
-
-    interpolant: Interpolant
-    error: float
+def _rugged(error: float, tol: float) -> list[Finding]:
+    """Return the finding that the estimated error is above the tolerance, if it is."""
+    message = (
+        f"the estimated error is {error:.2g} posterior sd, above {tol:g}: the posterior is too "
+        f"rugged for the rule. Compare with NUTS."
+    )
+    return [Finding("quadrature error", error, message)] if error > tol else []
 
 
 def applies(model: EdgeModel) -> bool:
@@ -259,17 +234,10 @@ def _worth_integrating(interpolant: Interpolant) -> list[int]:
     ]
 
 
-class WeightedDraws(NamedTuple):
-    """Weighted draws of all parameters, by name."""
-
-    params: dict[str, Float[np.ndarray, " draws"]]
-    weights: Float[np.ndarray, " draws"]
-
-
 def _points_as_draws(
     interpolant: Interpolant, posterior: ThetaPosterior, rng: np.random.Generator
-) -> WeightedDraws:
-    """Return the quadrature points of theta and of the readout as weighted draws."""
+) -> tuple[dict[str, Float[np.ndarray, " draws"]], Float[np.ndarray, " draws"]]:
+    """Return the quadrature points of theta and of the readout as draws, and their weights."""
     z, shares, of_weights = [], [], []
     for point, weight in zip(interpolant.points, interpolant.weights(), strict=True):
         if weight < 1e-9:
@@ -280,11 +248,9 @@ def _points_as_draws(
         if point.weights is not None:
             of_weights.append(point.weights.draws(rng, len(inner.z)))
     table, share = np.concatenate(z), np.concatenate(shares)
-    params = {
-        name: marginal.from_z(table[:, k])
-        for k, (name, marginal) in enumerate(zip(posterior.names, posterior.marginals, strict=True))
-    }
+    each = zip(posterior.names, posterior.marginals, table.T, strict=True)
+    params = {name: marginal.from_z(column) for name, marginal, column in each}
     if of_weights:
         columns = (np.concatenate(column) for column in zip(*of_weights, strict=True))
         params |= WeightParams(*columns)._asdict()
-    return WeightedDraws(params, share / share.sum())
+    return params, share / share.sum()

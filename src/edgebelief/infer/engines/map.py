@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from ...data.randomness import Key
-from ...errors import SettingError
+from ...validate import check_choice
 from ..diagnostics import Finding
+from ..gradient import optimise
 from ..gradient.density import LogDensity, values_of
-from ..gradient.optimise import (
-    FARTHEST,
-    NO_CURVATURE,
-    Measure,
-    Peak,
-    highest_peak,
-    not_converged,
-)
+from ..gradient.optimise import Measure, Peak
 from ..model import EdgeModel
 from ..posterior import Fit
 from ..prepare import Problem
@@ -71,53 +65,41 @@ class MAP(Engine):
     prior: Literal["model"] | None = "model"
 
     def __post_init__(self) -> None:
-        if self.space not in ("constrained", "unconstrained"):
-            raise SettingError(
-                f"must be constrained or unconstrained; got {self.space!r}.", argument="space"
-            )
-        if self.prior not in ("model", None):
-            raise SettingError(
-                f'must be "model", or None for maximum likelihood; got {self.prior!r}. '
-                f"Another prior is an argument of EdgeModel.",
-                argument="prior",
-            )
-        if self.starts < 1:
-            raise SettingError(f"must be at least 1; got {self.starts}.", argument="starts")
-        if self.rounds is not None and self.rounds < 1:
-            raise SettingError(
-                f"must be at least 1, or None; got {self.rounds}.", argument="rounds"
-            )
+        check_choice(self.space, "space", get_args(Space))
+        otherwise = ", None for maximum likelihood (another prior is an argument of EdgeModel)"
+        check_choice(self.prior, "prior", ("model", None), otherwise)
+        self._check_least(starts=1)
+        if self.rounds is not None:
+            self._check_least(rounds=1)
 
     def _fit(self, key: Key, problem: Problem) -> Fit:
-        model, data, counts = problem.model, problem.data, problem.counts
         measure: Measure = "likelihood" if self.prior is None else self.space
-        density = LogDensity.of(model, data, counts)
-        peak = highest_peak(key, density, measure, self.starts, self.rounds)
-        params = values_of(model, peak.z[None])
+        density = LogDensity.of(problem.model, problem.data, problem.counts)
+        peak = optimise.highest_peak(key, density, measure, self.starts, self.rounds)
+        params = values_of(problem.model, peak.z[None])
         figures = {
             "log density": peak.value,
             "step left": peak.step_left,
             "starts that agree": float(peak.agreeing),
         }
-        findings = list(_runaway(model, peak) if self.prior is None else ())
-        findings = findings or list(not_converged(peak))
+        findings = _runaway(problem.model, peak) if self.prior is None else ()
+        findings = findings or optimise.not_converged(peak)
         return Fit(params, np.ones(1), figures, findings, prior_counts=self.prior is not None)
 
 
-def _runaway(model: EdgeModel, peak: Peak) -> list[Finding]:
+def _runaway(model: EdgeModel, peak: Peak) -> tuple[Finding, ...]:
     """Return the finding that the likelihood has no maximum, if the search ran away or is flat."""
-    away = np.abs(peak.z) > 0.99 * FARTHEST
+    away = np.abs(peak.z) > 0.99 * optimise.FARTHEST
     curvature = peak.curvature
-    if not away.any() and curvature.least > NO_CURVATURE:
-        return []
+    if not away.any() and curvature.least > optimise.NO_CURVATURE:
+        return ()
     share = np.maximum(away, abs(curvature.flattest))
     names = [name for name, s in zip(model.parameters, share, strict=True) if s > 0.3]
-    return [
-        Finding(
-            "no maximum",
-            curvature.least,
-            f"the likelihood does not fall along {', '.join(names)}: the labels are separable, or "
-            f"say nothing about it, and the values returned are where the search ended. Use the "
-            f"prior (MAP()), or more labels.",
-        )
-    ]
+    finding = Finding(
+        "no maximum",
+        curvature.least,
+        f"the likelihood does not fall along {', '.join(names)}: the labels are separable, or say "
+        f"nothing about it, and the values returned are where the search ended. Use the prior "
+        f"(MAP()), or more labels.",
+    )
+    return (finding,)

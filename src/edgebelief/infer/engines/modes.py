@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Float
@@ -13,7 +13,8 @@ from scipy.special import softmax
 
 from ...data.dataset import GraphDataset
 from ...data.randomness import Key, generator, split
-from ...errors import InputError, SettingError
+from ...errors import InputError
+from ...validate import check_choice
 from ..diagnostics import PARETO_K, Finding
 from ..gradient.density import LogDensity, values_of
 from ..gradient.optimise import climb_from_many
@@ -81,18 +82,9 @@ class Modes(Engine):
     n_draws: int = 4000
 
     def __post_init__(self) -> None:
-        if self.weights not in ("stacking", "evidence", "equal"):
-            raise SettingError(
-                f"must be stacking, evidence or equal; got {self.weights!r}.", argument="weights"
-            )
-        if self.rounds < 1:
-            raise SettingError(f"must be at least 1; got {self.rounds}.", argument="rounds")
-        if self.starts < 1 or self.n_draws < 25 * self.starts:
-            raise SettingError(
-                f"must be at least 1, and n_draws 25 for each of them; got {self.starts} "
-                f"and {self.n_draws}.",
-                argument="starts",
-            )
+        check_choice(self.weights, "weights", get_args(Weights))
+        self._check_least(rounds=1, starts=1)
+        self._check_least(n_draws=25 * self.starts)  # 25 for each mode
 
     def _fit(self, key: Key, problem: Problem) -> Fit:
         model, data, counts = problem.model, problem.data, problem.counts
@@ -110,19 +102,10 @@ class Modes(Engine):
         data: GraphDataset,
         weights: Float[np.ndarray, " graphs"],
     ) -> Fit:
-        """Mix the posteriors around the ends of climbs.
+        """Mix the posteriors around the ends of climbs, in the coordinates z.
 
-        Parameters
-        ----------
-        key : JAX key
-        model : EdgeModel
-        ends : sequence of array
-            Where climbs ended, in the coordinates z; the network's coordinates are used.
-        values : array
-            Of ends that are the same mode, the one with the highest value is used.
-        data : GraphDataset
-        weights : array
-            How often each graph counts.
+        Of ends that are the same mode, the one with the highest of the `values` is used. `weights`
+        says how often each graph counts.
         """
         n_network = sum(model.free_sizes[name] for name in model.network.params_type._fields)
         order = _distinct(model, ends, values, n_network)
@@ -134,24 +117,19 @@ class Modes(Engine):
                 f"{type(model.readout).__name__} with this prior. Use NUTS."
             )
         engine = Exact(n_draws=self.n_draws // len(modes))
-        fits = [
-            engine._fit(k, Problem(mode, data, weights))
-            for k, mode in zip(keys, modes, strict=True)
-        ]
+        each = zip(keys, modes, strict=True)
+        fits = [engine._fit(k, Problem(mode, data, weights)) for k, mode in each]
         network_z = np.array([ends[k][:n_network] for k in order])
         evidence = np.array([fit.log_evidence for fit in fits]) - (network_z**2).sum(1) / 2
         shares, pareto_k = self._shares(key, modes, fits, evidence, data, weights)
         names = model.parameters
         findings = [finding for fit in fits for finding in fit.findings][:1]
         if pareto_k > PARETO_K and self.weights == "stacking":
-            findings.append(
-                Finding(
-                    "Pareto k of left-out graphs",
-                    pareto_k,
-                    f"how well modes predict left-out graphs is uncertain (Pareto k "
-                    f"{pareto_k:.2f}, above {PARETO_K}). Compare with weights='equal'.",
-                )
+            message = (
+                f"how well modes predict left-out graphs is uncertain (Pareto k {pareto_k:.2f}, "
+                f"above {PARETO_K}). Compare with weights='equal'."
             )
+            findings.append(Finding("Pareto k of left-out graphs", pareto_k, message))
         return Fit(
             {name: np.concatenate([fit.params[name] for fit in fits]) for name in names},
             np.concatenate([share * fit.weights for share, fit in zip(shares, fits, strict=True)]),
@@ -171,13 +149,13 @@ class Modes(Engine):
         evidence: Float[np.ndarray, " modes"],
         data: GraphDataset,
         weights: Float[np.ndarray, " graphs"],
-    ) -> Shares:
-        """Compute the share of each mode."""
+    ) -> tuple[Float[np.ndarray, " modes"], float]:
+        """Compute the share of each mode, and the largest Pareto k; 0 if no graph was left out."""
         counts = weights * [record.known.any() for record in data]
         if self.weights == "equal":
-            return Shares(np.full(len(modes), 1 / len(modes)), 0.0)
+            return np.full(len(modes), 1 / len(modes)), 0.0
         if self.weights == "evidence" or (counts > 0).sum() < ENOUGH:
-            return Shares(softmax(evidence), 0.0)
+            return softmax(evidence), 0.0
         rng = generator(key)
         scores, largest_k = [], []
         for mode, fit in zip(modes, fits, strict=True):
@@ -186,15 +164,7 @@ class Modes(Engine):
             mode_scores, mode_k = psis_loo(mode, draws, data, counts)
             scores.append(mode_scores)
             largest_k.append(mode_k.max())
-        return Shares(stacking_weights(np.stack(scores), counts), float(max(largest_k)))
-
-
-class Shares(NamedTuple):
-    """How modes are mixed."""
-
-    shares: Float[np.ndarray, " modes"]
-    pareto_k: float
-    """The largest Pareto k of leaving a graph out; 0 if none was left out."""
+        return stacking_weights(np.stack(scores), counts), float(max(largest_k))
 
 
 def _at(model: EdgeModel, z: Float[np.ndarray, " numbers"]) -> EdgeModel:
@@ -210,10 +180,7 @@ def _distinct(
     values: Float[np.ndarray, " ends"],
     n_network: int,
 ) -> list[int]:
-    """Return the indices of distinct modes, the highest first.
-
-    Modes that differ only in the order of channels are the same.
-    """
+    """Return the indices of modes that differ in more than the order of channels, highest first."""
     distinct: list[int] = []
     for k in np.argsort(-values):
         same = [

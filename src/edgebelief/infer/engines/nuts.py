@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar, get_args
 
 import equinox as eqx
 import jax
@@ -18,7 +18,7 @@ from tqdm.auto import tqdm
 
 from ...cores import n_cores
 from ...data.randomness import Key
-from ...errors import SettingError
+from ...validate import check_choice
 from ..diagnostics import EBFMI, EFFECTIVE_DRAWS, RHAT, Finding
 from ..gradient.density import LogDensity, values_of
 from ..gradient.optimise import Frame, Start
@@ -105,23 +105,9 @@ class NUTS(Engine):
     max_tree_depth: int = 10
 
     def __post_init__(self) -> None:
-        if self.init not in ("map", "prior"):
-            raise SettingError(f"must be map or prior; got {self.init!r}.", argument="init")
-        if self.chain_method not in ("parallel", "vectorized", None):
-            raise SettingError(
-                f"must be parallel or vectorized; got {self.chain_method!r}.",
-                argument="chain_method",
-            )
-        if self.n_warmup < 0 or self.n_draws < 4 or self.n_chains < 1:
-            raise SettingError(
-                f"must be at least 0, n_draws 4 and n_chains 1; got {self.n_warmup}, "
-                f"{self.n_draws} and {self.n_chains}.",
-                argument="n_warmup",
-            )
-        if self.max_tree_depth < 1:
-            raise SettingError(
-                f"must be at least 1; got {self.max_tree_depth}.", argument="max_tree_depth"
-            )
+        check_choice(self.init, "init", get_args(Start))
+        check_choice(self.chain_method, "chain_method", (*get_args(ChainMethod), None))
+        self._check_least(n_warmup=0, n_draws=4, n_chains=1, max_tree_depth=1)
 
     def _fit(self, key: Key, problem: Problem) -> Fit:
         model, data, counts = problem.model, problem.data, problem.counts
@@ -134,10 +120,9 @@ class NUTS(Engine):
             findings = _findings(figures, self)
             if not findings:
                 break
-        params = values_of(model, sampled.z.reshape(-1, sampled.z.shape[-1]))
         total = self.n_chains * self.n_draws
         return Fit(
-            params,
+            values_of(model, sampled.z.reshape(total, -1)),
             np.full(total, 1 / total),
             figures,
             findings,
@@ -151,10 +136,8 @@ class NUTS(Engine):
         if self.target_accept is not None:
             return [self]
         n_warmup = max(self.n_warmup, CAREFUL_WARMUP)
-        return [
-            replace(self, target_accept=QUICK),
-            replace(self, target_accept=CAREFUL, n_warmup=n_warmup),
-        ]
+        careful = replace(self, target_accept=CAREFUL, n_warmup=n_warmup)
+        return [replace(self, target_accept=QUICK), careful]
 
     def _sample(
         self, key: Key, density: LogDensity, frame: Frame, groups: list[ChainGroup]
@@ -176,14 +159,10 @@ class NUTS(Engine):
             def run(group: ChainGroup) -> Recorded:
                 with jax.enable_x64(precise), jax.default_device(group.device):
                     chains = slice(group.first, group.first + group.size)
-                    states = _begin(
-                        self, density, frame, starts[chains], keys[chains], group.vectorized
-                    )
-                    parts = []
+                    where, parts = (self, density, frame, group.vectorized), []
+                    states = _begin(*where, starts[chains], keys[chains])
                     for size, kept in _stretches(self.n_warmup, self.n_draws):
-                        states, part = _advance(
-                            self, density, frame, states, size, group.vectorized
-                        )
+                        states, part = _advance(*where, states, size)
                         if kept:
                             parts.append(jax.tree.map(np.asarray, part))
                         bar.update(size)
@@ -238,24 +217,17 @@ def chain_groups(n_chains: int, method: ChainMethod | None) -> list[ChainGroup]:
 
 def _stretches(n_warmup: int, n_draws: int) -> list[tuple[int, bool]]:
     """Return the number of draws of each compiled call, and whether they are kept."""
-    sizes = []
-    for total, kept in ((n_warmup, False), (n_draws, True)):
-        whole, rest = divmod(total, STRETCH)
-        sizes += [(STRETCH, kept)] * whole + ([(rest, kept)] if rest else [])
-    return sizes
-
-
-class Kernel(NamedTuple):
-    """NumPyro's sampler: the first state, and the function from a state to the next."""
-
-    state: HMCState
-    advance: Callable[[HMCState], HMCState]
+    return [
+        (min(STRETCH, total - start), kept)
+        for total, kept in ((n_warmup, False), (n_draws, True))
+        for start in range(0, total, STRETCH)
+    ]
 
 
 def _kernel(
     engine: NUTS, density: LogDensity, frame: Frame, w: Float[Array, " parameters"], key: Key
-) -> Kernel:
-    """Set up NumPyro's sampler to start at `w`."""
+) -> tuple[HMCState, Callable[[HMCState], HMCState]]:
+    """Set up NumPyro's sampler at `w`: the state, and the function from a state to the next."""
 
     def potential(w: Array) -> Array:
         return -density(frame.z(w))
@@ -271,7 +243,7 @@ def _kernel(
         max_tree_depth=engine.max_tree_depth,
         rng_key=key,
     )
-    return Kernel(state, advance)
+    return state, advance
 
 
 @eqx.filter_jit
@@ -279,27 +251,27 @@ def _begin(
     engine: NUTS,
     density: LogDensity,
     frame: Frame,
+    vectorized: bool,
     starts: Float[Array, "chains parameters"],
     keys: Key,
-    vectorized: bool,
 ) -> HMCState:
     """Return the first state of each chain."""
 
     def begin(start: tuple[Array, Key]) -> HMCState:
-        return _kernel(engine, density, frame, *start).state
+        return _kernel(engine, density, frame, *start)[0]
 
     return _each(begin, (starts, keys), vectorized)
 
 
 @eqx.filter_jit
 def _advance(
-    engine: NUTS, density: LogDensity, frame: Frame, states: HMCState, n: int, vectorized: bool
+    engine: NUTS, density: LogDensity, frame: Frame, vectorized: bool, states: HMCState, n: int
 ) -> tuple[HMCState, Recorded]:
     """Make `n` more draws of each chain; return the last states, and the draws."""
 
     def advance_chain(state: HMCState) -> tuple[HMCState, Recorded]:
         # The kernel's state is not used: the compiler drops it.
-        advance = _kernel(engine, density, frame, state.z, state.rng_key).advance
+        _, advance = _kernel(engine, density, frame, state.z, state.rng_key)
 
         def draw(state: HMCState, _: None) -> tuple[HMCState, Recorded]:
             new = advance(state)
@@ -322,12 +294,11 @@ def _figures(sampled: Sampled, deepest: int) -> dict[str, float]:
     by_parameter, stats = np.moveaxis(sampled.z, -1, 0), sampled.stats
     # A chain that never moved has no spread: the figure is then infinite or NaN, and a finding.
     with np.errstate(divide="ignore", invalid="ignore"):
+        tail = array_stats.ess(by_parameter, method="tail", prob=(0.05, 0.95))
         return {
             "R-hat": float(np.max(array_stats.rhat(by_parameter))),
             "effective draws (bulk)": float(np.min(array_stats.ess(by_parameter, method="bulk"))),
-            "effective draws (tail)": float(
-                np.min(array_stats.ess(by_parameter, method="tail", prob=(0.05, 0.95)))
-            ),
+            "effective draws (tail)": float(np.min(tail)),
             "divergences": float(stats["diverging"].sum()),
             "E-BFMI": float(np.min(array_stats.bfmi(stats["energy"]))),
             "draws at max tree depth": float((stats["tree_depth"] >= deepest).mean()),
@@ -338,13 +309,14 @@ def _figures(sampled: Sampled, deepest: int) -> dict[str, float]:
 def _findings(figures: Mapping[str, float], engine: NUTS) -> list[Finding]:
     """Return a finding for each figure beyond its threshold; NaN is beyond."""
     effective = min(figures["effective draws (bulk)"], figures["effective draws (tail)"])
+    rhat, ebfmi, at_max = (figures[x] for x in ("R-hat", "E-BFMI", "draws at max tree depth"))
     checks = [
         (
-            figures["R-hat"] <= RHAT,
+            rhat <= RHAT,
             "R-hat",
-            figures["R-hat"],
-            f"the chains disagree (R-hat {figures['R-hat']:.3f}, above {RHAT}). Run a longer "
-            f"warm-up (n_warmup), or look for several modes.",
+            rhat,
+            f"the chains disagree (R-hat {rhat:.3f}, above {RHAT}). Run a longer warm-up "
+            f"(n_warmup), or look for several modes.",
         ),
         (
             effective >= EFFECTIVE_DRAWS,
@@ -361,19 +333,18 @@ def _findings(figures: Mapping[str, float], engine: NUTS) -> list[Finding]:
             f"missing. Raise target_accept towards 1.",
         ),
         (
-            figures["E-BFMI"] >= EBFMI,
+            ebfmi >= EBFMI,
             "E-BFMI",
-            figures["E-BFMI"],
-            f"energy moves slowly (E-BFMI {figures['E-BFMI']:.2f}, below {EBFMI}): the tails are "
-            f"hard to reach. Run longer, or restate the prior.",
+            ebfmi,
+            f"energy moves slowly (E-BFMI {ebfmi:.2f}, below {EBFMI}): the tails are hard to "
+            f"reach. Run longer, or restate the prior.",
         ),
         (
-            figures["draws at max tree depth"] <= AT_MAX_DEPTH,
+            at_max <= AT_MAX_DEPTH,
             "tree depth",
-            figures["draws at max tree depth"],
-            f"{figures['draws at max tree depth']:.0%} of draws stopped at "
-            f"2^{engine.max_tree_depth} steps: the scale of the problem is not known. Run a longer "
-            f"warm-up (n_warmup).",
+            at_max,
+            f"{at_max:.0%} of draws stopped at 2^{engine.max_tree_depth} steps: the scale of the "
+            f"problem is not known. Run a longer warm-up (n_warmup).",
         ),
     ]
     return [Finding(name, value, message) for passed, name, value, message in checks if not passed]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
+from typing import get_args
 
 import equinox as eqx
 import jax
@@ -19,7 +20,7 @@ from numpyro.optim import optax_to_numpyro
 from scipy.special import logsumexp
 
 from ...data.randomness import Key, split
-from ...errors import SettingError
+from ...validate import check_choice
 from ..diagnostics import PARETO_K, Finding
 from ..gradient.density import LogDensity, values_of
 from ..gradient.optimise import Frame, Start
@@ -81,12 +82,8 @@ class VI(Engine):
 
     def __post_init__(self) -> None:
         # 25 draws are the fewest in whose tail a Pareto distribution is fitted (five of them).
-        if self.steps < 0 or self.batch_graphs < 1 or self.n_draws < 25:
-            raise SettingError(
-                f"must be at least 0, batch_graphs 1 and n_draws 25; got {self.steps}, "
-                f"{self.batch_graphs} and {self.n_draws}.",
-                argument="steps",
-            )
+        self._check_least(steps=0, batch_graphs=1, n_draws=25)
+        check_choice(self.init, "init", get_args(Start))
 
     def _fit(self, key: Key, problem: Problem) -> Fit:
         model, data, counts = problem.model, problem.data, problem.counts
@@ -102,20 +99,16 @@ class VI(Engine):
         log_ratio = _log_densities(density, z) - log_q
         log_weights, k = array_stats.psislw(-log_ratio)  # ArviZ takes minus the log ratio
         trusted = float(k) <= PARETO_K
-        share = _shares(log_weights if trusted else np.zeros(self.n_draws))
-        params = values_of(model, z)
+        share = np.exp(log_weights - log_weights.max() if trusted else np.zeros(self.n_draws))
+        share /= share.sum()
         figures = {
             "Pareto k": float(k),
             "ELBO": float(log_ratio.mean()),
             "effective draws": float(1 / (share @ share)),
         }
-        return Fit(
-            params,
-            share,
-            figures,
-            () if trusted else [_far(k)],
-            log_evidence=_log_mean_exp(log_ratio) if trusted else None,
-        )
+        findings = () if trusted else [_far(k)]
+        evidence = float(logsumexp(log_ratio) - np.log(self.n_draws)) if trusted else None
+        return Fit(values_of(model, z), share, figures, findings, log_evidence=evidence)
 
     def _nearest(self, key: Key, density: LogDensity, frame: Frame) -> dist.MultivariateNormal:
         """Fit the normal distribution of w, starting from a standard one."""
@@ -164,15 +157,6 @@ def _log_densities(
 @eqx.filter_jit
 def _mapped(density: LogDensity, z: Float[Array, "draws parameters"]) -> Float[Array, " draws"]:
     return jax.lax.map(density, z)
-
-
-def _log_mean_exp(x: Float[np.ndarray, " draws"]) -> float:
-    return float(logsumexp(x) - np.log(x.size))
-
-
-def _shares(log_weights: Float[np.ndarray, " draws"]) -> Float[np.ndarray, " draws"]:
-    share = np.exp(log_weights - log_weights.max())
-    return share / share.sum()
 
 
 def _far(k: float) -> Finding:

@@ -6,6 +6,7 @@ until the Gauss and the Kronrod rule agree.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
@@ -28,29 +29,20 @@ KRONROD_WEIGHTS = np.concatenate([KRONROD_WEIGHTS, [0.4509165386584741], KRONROD
 GAUSS_WEIGHTS = np.array([0, 5 / 9, 0, 8 / 9, 0, 5 / 9, 0])
 
 
+@dataclass(eq=False)
 class CellConditional(Conditional):
     """The posterior by adaptive cells; each quadrature point stands for a box around it."""
 
-    def __init__(
-        self,
-        log_evidence: float,
-        z: Float[np.ndarray, "points params"],
-        weights: Float[np.ndarray, " points"],
-        value: Float[np.ndarray, "points params"],
-        error: float,
-        centre: Float[np.ndarray, "points params"],
-        half_width: Float[np.ndarray, "points params"],
-    ) -> None:
-        super().__init__(log_evidence, z, weights, value, error)
-        self._centre, self._half_width = centre, half_width
+    centre: Float[np.ndarray, "points params"]
+    half_width: Float[np.ndarray, "points params"]
 
     def cells(self) -> Cells:
         kept = self.weights > 1e-9
         weights = self.weights[kept]
         sides = np.zeros((len(weights), *[self.z.shape[1]] * 2))
         index = np.arange(self.z.shape[1])
-        sides[:, index, index] = self._half_width[kept]
-        return Cells(self._centre[kept], sides, np.cumsum(weights) / weights.sum())
+        sides[:, index, index] = self.half_width[kept]
+        return Cells(self.centre[kept], sides, np.cumsum(weights) / weights.sum())
 
 
 def integrate_by_cells(posterior: LogisticPosterior, modes: list[Mode]) -> Conditional:
@@ -60,15 +52,11 @@ def integrate_by_cells(posterior: LogisticPosterior, modes: list[Mode]) -> Condi
     radius = np.sqrt(2 * (DEPTH - f_max))
     cuts = []
     for k in range(n_params):
-        near = [
-            mode.z[k] + s * np.sqrt(mode.covariance[k, k])
-            for mode in modes
-            for s in (-4.5, -1.5, 0, 1.5, 4.5)
-        ]
-        line = np.concatenate([np.linspace(-radius, radius, 9), near])
+        sds = np.array([-4.5, -1.5, 0, 1.5, 4.5])
+        near = [mode.z[k] + sds * np.sqrt(mode.covariance[k, k]) for mode in modes]
+        line = np.concatenate([np.linspace(-radius, radius, 9), *near])
         line = np.unique(line[np.abs(line) <= radius])
-        keep = np.concatenate([[True], np.diff(line) > 1e-9 * radius])
-        cuts.append(line[keep])
+        cuts.append(line[np.diff(line, prepend=-np.inf) > 1e-9 * radius])
     low = mesh(*(line[:-1] for line in cuts)).reshape(-1, n_params)
     high = mesh(*(line[1:] for line in cuts)).reshape(-1, n_params)
     partition = _Partition.of(posterior, low, high, f_max)

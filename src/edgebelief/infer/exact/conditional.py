@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -43,32 +44,20 @@ class Cells(NamedTuple):
         return self.centre[cell] + np.einsum("ni,nij->nj", inside, self.sides[cell])
 
 
+@dataclass(eq=False)
 class Conditional(abc.ABC):
-    """The posterior of the readout's parameters at one value of the network's parameter.
+    """The posterior of the readout's parameters at one value of the network's parameter."""
 
-    Parameters
-    ----------
-    log_evidence : float
-        log of the integral of likelihood times prior.
-    z, weights : arrays
-        The quadrature points, in the coordinates where the prior is standard normal, and their
-        weights, which add up to one.
-    value : array, shape (points, params)
-        The parameters at `z`.
-    error : float
-        The larger of the error of `log_evidence` and those of mean and sd in units of the sd.
-    """
-
-    def __init__(
-        self,
-        log_evidence: float,
-        z: Float[np.ndarray, "points params"],
-        weights: Float[np.ndarray, " points"],
-        value: Float[np.ndarray, "points params"],
-        error: float,
-    ) -> None:
-        self.log_evidence, self.z, self.weights = log_evidence, z, weights
-        self.value, self.error = value, error
+    log_evidence: float
+    """Log of the integral of likelihood times prior."""
+    z: Float[np.ndarray, "points params"]
+    """The quadrature points, in the coordinates where the prior is standard normal."""
+    weights: Float[np.ndarray, " points"]
+    """Their weights, which add up to one."""
+    value: Float[np.ndarray, "points params"]
+    """The parameters at `z`."""
+    error: float
+    """The larger of the error of `log_evidence` and those of mean and sd in units of the sd."""
 
     @property
     def mode_z(self) -> Float[np.ndarray, " params"]:
@@ -150,10 +139,7 @@ def mesh(*lines: Float[np.ndarray, " ..."]) -> Float[np.ndarray, "..."]:
 
 
 def _morton(z: Float[np.ndarray, "points params"]) -> Int[np.ndarray, " points"]:
-    """Return the position of each point on a space-filling curve (Z-order).
-
-    The bits of its coordinates are interleaved.
-    """
+    """Return each point's position on a space-filling curve: its coordinates' bits interleaved."""
     scaled = (z - z.min(0)) / np.maximum(np.ptp(z, axis=0), 1e-300)
     whole = (scaled * (2**16 - 1)).astype(np.int64)
     code = np.zeros(len(z), np.int64)

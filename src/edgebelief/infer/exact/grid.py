@@ -59,9 +59,8 @@ class Grid(NamedTuple):
     def log_integral(self, density: Float[np.ndarray, "*grid"]) -> float:
         """Return the log of the integral of exp(f) over z, divided by the prior's constant."""
         volume = self.spacing**self.n_params * np.prod(np.diag(self.factor))
-        return float(
-            self.f_max + np.log(density.sum() * volume) - self.n_params / 2 * np.log(2 * np.pi)
-        )
+        constant = self.n_params / 2 * np.log(2 * np.pi)
+        return float(self.f_max + np.log(density.sum() * volume) - constant)
 
 
 class GridConditional(Conditional):
@@ -98,10 +97,8 @@ class GridConditional(Conditional):
         points = points.reshape(-1, grid.n_params)
         mass = np.exp(values - values.max()).ravel()
         kept = mass > 1e-8
-        mass = mass[kept]
-        sides = np.broadcast_to(
-            grid.spacing / fine / 2 * grid.factor.T, (len(mass), *grid.factor.shape)
-        )
+        mass, side = mass[kept], grid.spacing / fine / 2 * grid.factor.T
+        sides = np.broadcast_to(side, (len(mass), *side.shape))
         return Cells(grid.to_z(points[kept]), sides, np.cumsum(mass) / mass.sum())
 
     def weighted_points(self, most: int = 1024) -> WeightedPoints:
@@ -159,12 +156,10 @@ def _weight_at_ends(
     """Return the share of the first and the last line of each axis in the mass or in a moment."""
     n_params = density.ndim
     centre = (density[..., None] * value).sum(tuple(range(n_params))) / density.sum()
-    shares = [density / density.sum()]
-    for k in range(n_params):
-        square = density * (value[..., k] - centre[k]) ** 2
-        shares.append(square / square.sum())
-    ends = np.empty((n_params, 2))
-    for axis in range(n_params):
-        for side, index in enumerate((0, -1)):
-            ends[axis, side] = max(np.take(share, index, axis).sum() for share in shares)
-    return ends
+    squares = [density * (value[..., k] - centre[k]) ** 2 for k in range(n_params)]
+    shares = [part / part.sum() for part in (density, *squares)]
+
+    def end(axis: int, index: int) -> float:
+        return max(np.take(share, index, axis).sum() for share in shares)
+
+    return np.array([[end(axis, 0), end(axis, -1)] for axis in range(n_params)])

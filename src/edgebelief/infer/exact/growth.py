@@ -31,11 +31,8 @@ def growth_of(model: EdgeModel, data: GraphDataset, weights: Float[np.ndarray, "
     if len(np.unique(np.asarray(data.n_nodes)[counted])) < 2:
         return 0.0
     plain, straight = (model.replace(readout=Sized(growth)) for growth in (0.0, 1.0))
-    network_z = (
-        most_plausible_z(plain, data, weights, plain.readout)
-        if free_network_parameters(model)
-        else 0.0
-    )
+    free = free_network_parameters(model)
+    network_z = most_plausible_z(plain, data, weights, plain.readout) if free else 0.0
     marginals = tuple(model.prior[name] for name in Sized.params_type._fields)
     with Slices(straight, data, weights, marginals) as slices:
         labels = slices.slice_at(network_z).labels

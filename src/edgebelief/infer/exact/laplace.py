@@ -34,7 +34,7 @@ from ..model import EdgeModel
 from ..posterior import Fit
 from ..priors import HalfNormal, Marginal
 from .regression import LogisticPosterior, Mode
-from .scales import Grouped, Quadratic, ScaleProposal, gibbs_rounds
+from .scales import Coefficients, Grouped, Quadratic, ScaleProposal, Scales, gibbs_rounds
 from .weights import WeightPosterior
 
 # Gibbs draws that locate the scales, roughly and well; rounds of warm-up before them.
@@ -61,7 +61,7 @@ class Shrinkage:
     """The parameters that those coefficients make up: None for a number, the size of a vector."""
     groups: Int[np.ndarray, " curves"]
     """The group of each of the other coefficients."""
-    scales: Float[np.ndarray, " groups"]
+    scales: Scales
     width: float
     """The scale s of the half-normal prior of the scales."""
 
@@ -78,9 +78,8 @@ class Shrinkage:
         prior = model.prior["scales"]
         if not isinstance(prior, HalfNormal):
             raise InputError(f"Exact knows half-normal scales; their prior is {prior}. Use NUTS.")
-        groups = readout.groups
         scales = np.full(model.sizes["scales"], prior.median)
-        return cls(marginals, sizes, groups, scales, prior.scale)
+        return cls(marginals, sizes, readout.groups, scales, prior.scale)
 
     @property
     def n_scales(self) -> int:
@@ -101,19 +100,16 @@ class Shrinkage:
         Coefficients in groups are in their own units, the others in those of z. The prior is
         standard normal in z, so its part of the posterior's curvature is the identity.
         """
-        unit = np.concatenate([np.ones(len(self.marginals)), self.scales[self.groups]])
+        unit = np.concatenate([np.ones(len(self.marginals)), self.sds])
         inverse = np.linalg.inv(mode.factor)
         curvature = inverse.T @ inverse - np.eye(mode.z.size)
         value = mode.f + mode.z @ mode.z / 2
         return Quadratic(value, mode.z * unit, mode.z / unit, curvature / np.outer(unit, unit))
 
-    def start_near(
-        self, z: Float[np.ndarray, " coefficients"], before: Shrinkage
-    ) -> Float[np.ndarray, " coefficients"]:
+    def start_near(self, z: Coefficients, before: Shrinkage) -> Coefficients:
         """Convert coefficients from the scales `before` to these, as the start of a climb."""
         n = len(self.marginals)
-        ratio = before.scales[self.groups] / self.scales[self.groups]
-        return np.concatenate([z[:n], np.clip(z[n:] * ratio, -6, 6)])
+        return np.concatenate([z[:n], np.clip(z[n:] * (before.sds / self.sds), -6, 6)])
 
     def params(
         self, z: Float[np.ndarray, "draws coefficients"]
@@ -147,25 +143,23 @@ class ThetaMode:
         """The log-likelihood around the mode."""
         return self.shrinkage.quadratic(self.mode)
 
-    def approximate_log_mass(self, scales: Float[np.ndarray, " groups"]) -> float:
+    def approximate_log_mass(self, scales: Scales) -> float:
         """Return log of share times marginal likelihood at other scales, by the quadratic."""
         precision = self.shrinkage.grouped.precision(scales)
         return self.log_share + self.quadratic.log_mass(precision)
 
-    def at_scales(self, scales: Float[np.ndarray, " groups"]) -> ThetaMode:
+    def at_scales(self, scales: Scales) -> ThetaMode:
         """Find the mode at the same theta and other scales."""
         shrinkage = replace(self.shrinkage, scales=scales)
         posterior = self.posterior._replace(sds=shrinkage.sds)
         mode = posterior.climb(shrinkage.start_near(self.mode.z, self.shrinkage))
-        return ThetaMode(self.network, self.log_share, posterior, shrinkage, mode, self.weights)
+        return replace(self, posterior=posterior, shrinkage=shrinkage, mode=mode)
 
 
 class ThetaModes(tuple[ThetaMode, ...]):
     """The values of theta that matter, each with its mode of the coefficients."""
 
-    def approximate_log_masses(
-        self, scales: Float[np.ndarray, " groups"]
-    ) -> Float[np.ndarray, " modes"]:
+    def approximate_log_masses(self, scales: Scales) -> Float[np.ndarray, " modes"]:
         """Return the log mass of each at other scales, by its quadratic."""
         return np.array([mode.approximate_log_mass(scales) for mode in self])
 
@@ -193,9 +187,7 @@ class ThetaModes(tuple[ThetaMode, ...]):
         unit = qmc.MultivariateNormalQMC(np.zeros(n_scales + 1), rng=rng).random(n)
         drawn = proposal.draw(unit[:, 1:])
 
-        def particle(
-            scales: Float[np.ndarray, " groups"], log_weight: float, unit: float
-        ) -> Particle:
+        def particle(scales: Scales, log_weight: float, unit: float) -> Particle:
             log_masses = self.approximate_log_masses(scales)
             share = np.cumsum(softmax(log_masses))
             k = min(int(np.searchsorted(share, ndtr(unit))), len(self) - 1)
@@ -204,7 +196,7 @@ class ThetaModes(tuple[ThetaMode, ...]):
             return Particle(mode, log_weight + logsumexp(log_masses) + correction - np.log(n))
 
         with ThreadPoolExecutor(n_cores()) as pool, threadpool_limits(1):
-            return list(pool.map(particle, drawn.scales, drawn.log_weights, unit[:, 0]))
+            return list(pool.map(particle, *drawn, unit[:, 0]))
 
 
 class Particle(NamedTuple):
@@ -213,15 +205,6 @@ class Particle(NamedTuple):
     theta_mode: ThetaMode
     log_weight: float
     """The log importance weight, up to a constant."""
-
-
-class _Draws(NamedTuple):
-    """Draws around the mode of one particle."""
-
-    log_ratio: Float[np.ndarray, " draws"]
-    """Log of the posterior density over that of the proposal, up to a constant."""
-    params: tuple[Float[np.ndarray, "draws ..."], ...]
-    """The parameters of the model, in its order."""
 
 
 def weighted_draws(key: Key, model: EdgeModel, modes: ThetaModes, n_draws: int) -> Fit:
@@ -238,7 +221,10 @@ def weighted_draws(key: Key, model: EdgeModel, modes: ThetaModes, n_draws: int) 
     ticks = (np.arange(n_draws) + rng.random()) / n_draws
     counts = np.bincount(np.searchsorted(np.cumsum(used_shares), ticks), minlength=len(particles))
 
-    def draw(particle: Particle, count: int, used_share: float, rng: np.random.Generator) -> _Draws:
+    def draw(
+        particle: Particle, count: int, used_share: float, rng: np.random.Generator
+    ) -> tuple[Float[np.ndarray, "draws ..."], ...]:
+        """Draw around one mode: the log of posterior over proposal density, and the parameters."""
         at, mode = particle.theta_mode, particle.theta_mode.mode
         unit = rng.standard_normal((-(-count // 2), mode.z.size))
         unit = np.concatenate([unit, -unit])[:count]  # antithetic pairs: their noise cancels
@@ -247,16 +233,13 @@ def weighted_draws(key: Key, model: EdgeModel, modes: ThetaModes, n_draws: int) 
         log_ratio = at.posterior.log_density(z) - log_q - mode.log_mass
         network = (np.tile(np.asarray(x, float), (count, *[1] * np.ndim(x))) for x in at.network)
         of_weights = () if at.weights is None else at.weights.draws(rng, count)
-        return _Draws(
-            log_ratio + particle.log_weight - np.log(used_share),
-            (*network, *at.shrinkage.params(z), *of_weights),
-        )
+        log_ratio = log_ratio + particle.log_weight - np.log(used_share)
+        return log_ratio, *network, *at.shrinkage.params(z), *of_weights
 
     streams = rng.spawn(len(particles))
     with ThreadPoolExecutor(n_cores()) as pool, threadpool_limits(1):
         drawn = list(pool.map(draw, particles, counts.tolist(), used_shares, streams))
-    log_ratio = np.concatenate([draws.log_ratio for draws in drawn])
-    columns = [np.concatenate(parts) for parts in zip(*(d.params for d in drawn), strict=True)]
+    log_ratio, *columns = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
     params = dict(zip(model.parameters, columns, strict=True))
     smoothed, k = array_stats.psislw(-log_ratio)  # ArviZ takes minus the log ratio
     if modes[0].shrinkage.n_scales:
@@ -270,16 +253,11 @@ def weighted_draws(key: Key, model: EdgeModel, modes: ThetaModes, n_draws: int) 
         "effective draws": float(1 / (weights @ weights)),
         "effective particles": float(1 / (share @ share)),
     }
-    findings = []
-    if not k <= PARETO_K:
-        findings.append(
-            Finding(
-                "Pareto k",
-                float(k),
-                f"the posterior of the coefficients is not near the normal distributions that were "
-                f"found (Pareto k {k:.2f}, above {PARETO_K}): a few draws decide. Compare with "
-                f"NUTS, or use more draws or more labels.",
-            )
-        )
+    message = (
+        f"the posterior of the coefficients is not near the normal distributions that were found "
+        f"(Pareto k {k:.2f}, above {PARETO_K}): a few draws decide. Compare with NUTS, or use more "
+        f"draws or more labels."
+    )
+    findings = [] if k <= PARETO_K else [Finding("Pareto k", float(k), message)]
     evidence = float(logsumexp(log_ratio) - np.log(log_ratio.size))
     return Fit(params, weights, figures, findings, log_evidence=evidence)

@@ -44,6 +44,13 @@ CERTAIN = 1e-8
 NEAR = 1e-3
 
 
+Vector = Float[np.ndarray, " params"]
+Matrix = Float[np.ndarray, "params params"]
+# Parameters at some points, and a number for each of them.
+Points = Float[np.ndarray, "points params"]
+PerPoint = Float[np.ndarray, " points"]
+
+
 class Labels(NamedTuple):
     """Labels as signed rows of the design matrix, with weights."""
 
@@ -59,8 +66,7 @@ class Labels(NamedTuple):
     ) -> Labels:
         """Make rows of the labels `a` of edges with the given readout columns.
 
-        All rows that equal the lowest one, where the network is zero, are stored as one for each
-        label.
+        Rows that equal the lowest one, where the network is zero, are stored once for each label.
         """
         columns, a, weights = (x[weights > 0] for x in (columns, a, weights))
         if not len(a):
@@ -98,12 +104,9 @@ class Labels(NamedTuple):
         fixed = np.delete(self.rows, column, axis=1)
         signed = np.flatnonzero((fixed != 0).all(0))  # a column of zeros has no sign
         sign = np.sign(fixed[:, signed[0]] if signed.size else self.rows[:, column])
-        parts = [
-            _binned(Labels(self.rows[mask], self.weights[mask]), column, ends, bins)
-            for mask in (sign > 0, sign <= 0)
-            if mask.any()
-        ]
-        return Labels.join(parts)
+        masks = (mask for mask in (sign > 0, sign <= 0) if mask.any())
+        parts = [Labels(self.rows[mask], self.weights[mask]) for mask in masks]
+        return Labels.join([_binned(part, column, ends, bins) for part in parts])
 
     def sample(self, n: int) -> Labels:
         """Return a random sample of `n` rows, with weights scaled up to the same total."""
@@ -116,14 +119,9 @@ class Labels(NamedTuple):
     @classmethod
     def join(cls, parts: Sequence[Labels]) -> Labels:
         """Concatenate the rows of several sets of labels."""
-        return cls(
-            np.concatenate([part.rows for part in parts]),
-            np.concatenate([part.weights for part in parts]),
-        )
+        return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
-    def log_likelihood(
-        self, beta: Float[np.ndarray, "points params"]
-    ) -> Float[np.ndarray, " points"]:
+    def log_likelihood(self, beta: Points) -> PerPoint:
         """Return - sum_r w_r softplus(-r beta) at each point.
 
         softplus(-x) = max(-x, 0) + log(1 + exp(-|x|)). For rows of weight 1, the terms
@@ -134,10 +132,8 @@ class Labels(NamedTuple):
         single = self.weights == 1
         for start in range(0, len(beta), POINTS):
             points = slice(start, start + POINTS)
-            for rows, weights in (
-                (self.rows[single], None),
-                (self.rows[~single], self.weights[~single]),
-            ):
+            others = self.rows[~single], self.weights[~single]
+            for rows, weights in ((self.rows[single], None), others):
                 for first in range(0, len(rows), ROWS):
                     part = slice(first, first + ROWS)
                     x = _product(rows[part], beta[points])
@@ -156,30 +152,22 @@ class Labels(NamedTuple):
 class Mode(NamedTuple):
     """A maximum of f."""
 
-    z: Float[np.ndarray, " params"]
+    z: Vector
     f: float
-    factor: Float[np.ndarray, "params params"]
+    factor: Matrix
     """A square root F of the covariance F F' that the curvature implies, which is at most the
     prior's."""
     log_det: float
     """The logarithm of the determinant of F."""
 
     @property
-    def covariance(self) -> Float[np.ndarray, "params params"]:
+    def covariance(self) -> Matrix:
         return self.factor @ self.factor.T
 
     @property
     def log_mass(self) -> float:
         """Laplace's approximation to the log integral of likelihood times prior around the mode."""
         return self.f + self.log_det
-
-
-class Derivatives(NamedTuple):
-    """f, its gradient and its Hessian at one point."""
-
-    value: float
-    gradient: Float[np.ndarray, " params"]
-    hessian: Float[np.ndarray, "params params"]
 
 
 class LogisticPosterior(NamedTuple):
@@ -200,11 +188,11 @@ class LogisticPosterior(NamedTuple):
         first = [m.from_z(z[..., k])[..., None] for k, m in enumerate(self.marginals)]
         return np.concatenate([*first, z[..., len(first) :] * self.sds], -1)
 
-    def log_density(self, z: Float[np.ndarray, "points params"]) -> Float[np.ndarray, " points"]:
+    def log_density(self, z: Points) -> PerPoint:
         """Return f(z)."""
         return self.labels.log_likelihood(self.from_z(z)) - (z**2).sum(-1) / 2
 
-    def derivatives(self, z: Float[np.ndarray, " params"]) -> Derivatives:
+    def derivatives(self, z: Vector) -> tuple[float, Vector, Matrix]:
         """Return f, its gradient and its Hessian at one point."""
         rows, weights = self.labels
         slopes = [m.from_z_derivatives(z[k]) for k, m in enumerate(self.marginals)]
@@ -222,34 +210,33 @@ class LogisticPosterior(NamedTuple):
         else:
             by_beta = -np.einsum("ri,r,rj->ij", rows, variance, rows)
         hessian = first[:, None] * by_beta * first + np.diag(score * second) - np.eye(z.size)
-        return Derivatives(value, score * first - z, hessian)
+        return value, score * first - z, hessian
 
-    def climb(self, start: Float[np.ndarray, " params"]) -> Mode:
+    def climb(self, start: Vector) -> Mode:
         """Find the maximum of f uphill from `start`, by damped Newton steps.
 
         The Hessian's eigenvalues are made negative, and a step is halved until f rises. In
         directions in which the maximum is flat the variance is that of the prior.
         """
         z = np.array(start, float)
-        now = self.derivatives(z)
+        value, gradient, hessian = self.derivatives(z)
         for _ in range(100):
-            step = _newton_step(now.gradient, now.hessian)
+            step = _newton_step(gradient, hessian)
             step *= min(1.0, 3.0 / max(np.abs(step).max(), 1e-300))  # no further than 3 prior sd
             for _ in range(40):
                 new = self.derivatives(z + step)
-                if new.value >= now.value:
+                if new[0] >= value:
                     break
                 step /= 2
             else:
                 break
-            z = z + step
-            rise = new.value - now.value
-            now = new
+            z, rise = z + step, new[0] - value
+            value, gradient, hessian = new
             if rise < (NEAR if z.size > FEW else 1e-7):
                 break
-        curvature, axes = np.linalg.eigh(-now.hessian)
+        curvature, axes = np.linalg.eigh(-hessian)
         curvature = np.maximum(curvature, 1.0)
-        return Mode(z, now.value, axes / np.sqrt(curvature), -float(np.log(curvature).sum()) / 2)
+        return Mode(z, value, axes / np.sqrt(curvature), -float(np.log(curvature).sum()) / 2)
 
     def simplified(self) -> LogisticPosterior:
         """Return nearly the same posterior with fewer rows, for a first search for the modes."""
@@ -257,7 +244,7 @@ class LogisticPosterior(NamedTuple):
             return self._replace(labels=self.labels.sample(ROWS_EACH * self.n_params))
         return self._replace(labels=self.labels.compress(FEW_ENDS, FEW_BINS))
 
-    def starts(self) -> Float[np.ndarray, "starts params"]:
+    def starts(self) -> Points:
         """Return where modes may be: the peaks of f on a grid over the prior, the highest first.
 
         With many parameters it is the prior's median alone, since f is then nearly concave.
@@ -273,7 +260,7 @@ class LogisticPosterior(NamedTuple):
         peaks = f >= around.max(axis=tuple(range(n_params, 2 * n_params)))
         return mesh[peaks][np.argsort(-f[peaks])]
 
-    def modes(self, starts: Sequence[Float[np.ndarray, " params"]]) -> list[Mode]:
+    def modes(self, starts: Sequence[Vector]) -> list[Mode]:
         """Find the maxima of f uphill from `starts`, each once, the one with most mass first."""
         distinct: list[Mode] = []
         for start in starts:
@@ -287,9 +274,7 @@ class LogisticPosterior(NamedTuple):
         return sorted(distinct, key=lambda mode: -mode.log_mass)
 
 
-def _newton_step(
-    gradient: Float[np.ndarray, " params"], hessian: Float[np.ndarray, "params params"]
-) -> Float[np.ndarray, " params"]:
+def _newton_step(gradient: Vector, hessian: Matrix) -> Vector:
     """Return a Newton step uphill; the Hessian's eigenvalues are made negative if they are not."""
     try:
         return cho_solve(cho_factor(-hessian), gradient)
@@ -323,7 +308,7 @@ def _binned(labels: Labels, column: int, n_ends: int, bins: int) -> Labels:
 
 
 def _product(
-    rows: Float[np.ndarray, "rows params"], beta: Float[np.ndarray, "points params"]
+    rows: Float[np.ndarray, "rows params"], beta: Points
 ) -> Float[np.ndarray, "rows points"]:
     """Return rows @ beta.T; with few columns, without the overhead and threads of a library."""
     if rows.shape[1] > FEW:

@@ -33,6 +33,10 @@ LEAST, MOST, POINTS = 1e-4, 8.0, 160
 WIDER, CAUTION = 1.15, 0.2
 
 
+Scales = Float[np.ndarray, " groups"]
+Coefficients = Float[np.ndarray, " coefficients"]
+
+
 class Grouped(NamedTuple):
     """Which coefficients are in groups.
 
@@ -50,11 +54,11 @@ class Grouped(NamedTuple):
         """The number of coefficients in each group."""
         return np.bincount(self.groups)
 
-    def precision(self, scales: Float[np.ndarray, " groups"]) -> Float[np.ndarray, " coefficients"]:
+    def precision(self, scales: Scales) -> Coefficients:
         """Return the prior precision of each coefficient."""
         return np.concatenate([np.ones(self.n_ungrouped), 1 / scales[self.groups] ** 2])
 
-    def clip(self, scales: Float[np.ndarray, " groups"]) -> Float[np.ndarray, " groups"]:
+    def clip(self, scales: Scales) -> Scales:
         """Clip scales to the range in which they are drawn."""
         return np.clip(scales, LEAST, MOST * self.width)
 
@@ -63,17 +67,17 @@ class Quadratic(NamedTuple):
     """A log-likelihood, value + slope' (w - centre) - (w - centre)' H (w - centre)/2."""
 
     value: float
-    centre: Float[np.ndarray, " coefficients"]
-    slope: Float[np.ndarray, " coefficients"]
+    centre: Coefficients
+    slope: Coefficients
     curvature: Float[np.ndarray, "coefficients coefficients"]
     """H."""
 
     @property
-    def slope_at_zero(self) -> Float[np.ndarray, " coefficients"]:
+    def slope_at_zero(self) -> Coefficients:
         """The gradient at w = 0."""
         return self.slope + self.curvature @ self.centre
 
-    def log_mass(self, precision: Float[np.ndarray, " coefficients"]) -> float:
+    def log_mass(self, precision: Coefficients) -> float:
         """Return the log marginal likelihood, the coefficients integrated out."""
         at_zero = self.value - (self.slope + self.slope_at_zero) @ self.centre / 2
         root = cholesky(self.curvature + np.diag(precision), lower=True, check_finite=False)
@@ -83,11 +87,7 @@ class Quadratic(NamedTuple):
 
 
 def gibbs_rounds(
-    rng: np.random.Generator,
-    quadratic: Quadratic,
-    grouped: Grouped,
-    tau: Float[np.ndarray, " groups"],
-    n: int,
+    rng: np.random.Generator, quadratic: Quadratic, grouped: Grouped, tau: Scales, n: int
 ) -> Float[np.ndarray, "rounds groups"]:
     """Draw scales in `n` Gibbs rounds that start at `tau`, at a fixed quadratic log-likelihood."""
     n_ungrouped, groups, s = grouped
@@ -127,7 +127,7 @@ def gibbs_rounds(
 
 def _scales_given_squares(
     rng: np.random.Generator, squares: Float[np.ndarray, " groups"], grouped: Grouped
-) -> Float[np.ndarray, " groups"]:
+) -> Scales:
     """Draw scales given the sum of squares S of each group's n coefficients, on a grid of log tau.
 
     The density is tau^(1 - n) exp(-S/(2 tau^2) - tau^2/(2 s^2)).
@@ -140,14 +140,6 @@ def _scales_given_squares(
     index = (share < share[:, -1:] * rng.random((len(squares), 1))).sum(1)
     inside = (rng.random(len(squares)) - 0.5) * (log_tau[1] - log_tau[0])
     return grouped.clip(np.exp(log_tau[index] + inside))
-
-
-class ScaleDraws(NamedTuple):
-    """Draws of the scales from a proposal."""
-
-    scales: Float[np.ndarray, "draws groups"]
-    log_weights: Float[np.ndarray, " draws"]
-    """Log of the prior density over the proposal's."""
 
 
 class ScaleProposal(NamedTuple):
@@ -164,19 +156,18 @@ class ScaleProposal(NamedTuple):
         z = prior.to_z(scales)
         covariance = np.atleast_2d(np.cov(z.T))
         variances = np.diag(np.diag(covariance) + 1e-4)
-        return cls(
-            prior,
-            z.mean(0),
-            np.linalg.cholesky(WIDER * ((1 - CAUTION) * covariance + CAUTION * variances)),
-        )
+        wider = WIDER * ((1 - CAUTION) * covariance + CAUTION * variances)
+        return cls(prior, z.mean(0), np.linalg.cholesky(wider))
 
     @property
-    def median(self) -> Float[np.ndarray, " groups"]:
+    def median(self) -> Scales:
         """The median of each scale."""
         return np.maximum(self.prior.from_z(self.mean), LEAST)
 
-    def draw(self, unit: Float[np.ndarray, "draws groups"]) -> ScaleDraws:
-        """Turn standard normal numbers into draws of the scales, with importance weights."""
+    def draw(
+        self, unit: Float[np.ndarray, "draws groups"]
+    ) -> tuple[Float[np.ndarray, "draws groups"], Float[np.ndarray, " draws"]]:
+        """Turn standard normal numbers into draws of the scales, with log importance weights."""
         z = self.mean + unit @ self.factor.T
         log_weights = (unit**2 - z**2).sum(1) / 2 + np.log(np.diag(self.factor)).sum()
-        return ScaleDraws(np.maximum(self.prior.from_z(z), LEAST), log_weights)
+        return np.maximum(self.prior.from_z(z), LEAST), log_weights

@@ -24,7 +24,7 @@ from ..priors import Marginal
 from .conditional import Conditional, Sketch
 from .laplace import ROUGH, NetworkValues, Shrinkage, ThetaMode, ThetaModes
 from .quadrature import integrate, sketch
-from .regression import FEW, Labels, LogisticPosterior
+from .regression import FEW, Labels, LogisticPosterior, Vector
 from .theta import ThetaPoint
 from .weights import WeightPosterior, WeightPrior
 
@@ -109,34 +109,26 @@ class Slices:
                 weights = (observed.known * observed.counts[:, None]).reshape(-1)
                 columns = design.columns.reshape(-1, len(self.marginals) + len(self.sds))
                 if not np.isfinite(columns).all():
-                    raise InputError(
-                        f"the network's output is not finite at "
-                        f"{model.network.params_type(*params)}."
-                    )
+                    at = model.network.params_type(*params)
+                    raise InputError(f"the network's output is not finite at {at}.")
                 labels.append(Labels.collapse(columns, observed.a.reshape(-1), weights))
                 if self.weighted and observed.log_w is not None:
                     log_w = observed.log_w.reshape(-1)
                     has_weight = ~np.isnan(log_w) & (weights > 0)
                     strength = design.strength.reshape(-1)
-                    edges.append(_Edges(*(x[has_weight] for x in (strength, log_w, weights))))
-        return Slice(Labels.join(labels).compress(), dead, flat, self._weights(edges))
-
-    def _weights(self, stacks: Sequence[_Edges]) -> WeightPosterior | None:
-        """Fit the weights of the edges of all stacks of graphs, where edges have weights."""
-        if not self.weighted:
-            return None
-        columns = (np.concatenate(column) for column in zip(*stacks, strict=True))
-        return WeightPosterior.of(WeightPrior.of(self.model), *columns)
+                    edges.append([x[has_weight] for x in (strength, log_w, weights)])
+        of_weights = None
+        if self.weighted:
+            columns = (np.concatenate(column) for column in zip(*edges, strict=True))
+            of_weights = WeightPosterior.of(WeightPrior.of(model), *columns)
+        return Slice(Labels.join(labels).compress(), dead, flat, of_weights)
 
     def network_at(self, z: float) -> NetworkValues:
         """Return the network's parameters: the free one at `z`, the others as they are fixed."""
-        free = {name: float(self.marginal.from_z(z)) for name in self._free}
-        values = {**self._fixed, **free}
+        values = self._fixed | {name: float(self.marginal.from_z(z)) for name in self._free}
         return tuple(values[name] for name in self.model.network.params_type._fields)
 
-    def _point(
-        self, z: float, start: Float[np.ndarray, " params"] | None, rough: bool
-    ) -> ThetaPoint:
+    def _point(self, z: float, start: Vector | None, rough: bool) -> ThetaPoint:
         at_z = self.slice_at(z)
         posterior = LogisticPosterior(at_z.labels, self.marginals, self.sds)
         many = posterior.n_params > FEW
@@ -154,8 +146,8 @@ class Slices:
     def theta_mode(self, point: ThetaPoint, shrinkage: Shrinkage, log_share: float) -> ThetaMode:
         """Return the mode of the coefficients at a point where they have been sketched."""
         assert isinstance(point.conditional, Sketch)
-        network, posterior = self.network_at(point.z), self.posteriors[point.z]
-        mode = point.conditional.mode
+        network, mode = self.network_at(point.z), point.conditional.mode
+        posterior = self.posteriors[point.z]
         return ThetaMode(network, log_share, posterior, shrinkage, mode, point.weights)
 
     def learn_scales(self, shrinkage: Shrinkage, rng: np.random.Generator, z: float) -> Shrinkage:
@@ -164,15 +156,12 @@ class Slices:
         mode = posterior.climb(posterior.starts()[0])
         theta_mode = ThetaMode(self.network_at(z), 0.0, posterior, shrinkage, mode)
         proposal = ThetaModes([theta_mode]).scale_proposal(rng, ROUGH)
-        learned = replace(shrinkage, scales=proposal.median)
-        self.sds = learned.sds
-        return learned
+        shrinkage = replace(shrinkage, scales=proposal.median)
+        self.sds = shrinkage.sds
+        return shrinkage
 
     def _sketch_many(
-        self,
-        posterior: LogisticPosterior,
-        start: Float[np.ndarray, " params"] | None,
-        weights: WeightPosterior | None,
+        self, posterior: LogisticPosterior, start: Vector | None, weights: WeightPosterior | None
     ) -> Sketch:
         """Sketch many coefficients, from a sample of the labels where the point cannot matter."""
         simple = posterior.simplified()
@@ -195,14 +184,6 @@ class Slice(NamedTuple):
     """Whether all outputs are alike within each graph."""
     weights: WeightPosterior | None
     """The posterior of the parameters of edge weights, where edges have weights."""
-
-
-class _Edges(NamedTuple):
-    """The edges of a stack of graphs whose weights are known."""
-
-    strength: Float[np.ndarray, " edges"]
-    log_w: Float[np.ndarray, " edges"]
-    counts: Float[np.ndarray, " edges"]
 
 
 class _Design(NamedTuple):

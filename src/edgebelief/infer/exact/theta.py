@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -32,6 +32,10 @@ FINE = 24
 # Quasi-random draws behind the quantiles: their error is a few thousandths of an sd.
 QUASI = 2**15
 QUANTILES = (0.05, 0.5, 0.95)
+
+# A number for each draw; points along a parameter, and its density at them.
+PerDraw = Float[np.ndarray, " draws"]
+Density = tuple[Float[np.ndarray, " parts"], Float[np.ndarray, " parts"]]
 
 
 @dataclass(frozen=True)
@@ -61,12 +65,7 @@ class ThetaPoint:
 class Interpolant:
     """g and the conditional moments between points, and their integrals.
 
-    Parameters
-    ----------
-    points : sequence of ThetaPoint
-        In the order of z.
-    marginal : Marginal
-        The prior of the network's parameter.
+    Points are in the order of z; `marginal` is the prior of the network's parameter.
     """
 
     def __init__(self, points: Sequence[ThetaPoint], marginal: Marginal) -> None:
@@ -108,8 +107,7 @@ class Interpolant:
     def importance(self) -> Float[np.ndarray, " intervals"]:
         """Return the largest share that each interval has in the mass or in a moment."""
         mean = self.mean_sd.mean
-        values = self.integrands(self.fine)
-        first, second = np.split(values, 2, axis=1)
+        first, second = np.split(self.integrands(self.fine), 2, axis=1)
         spread = np.abs(second - 2 * mean * first + mean**2)
         parts = self.mass[:, None] * np.concatenate([np.ones((len(spread), 1)), spread], 1)
         parts = np.nan_to_num(parts.reshape(-1, FINE, parts.shape[1]).sum(1), posinf=1e300)
@@ -154,15 +152,6 @@ class Interpolant:
             return cubic / cubic.sum()
         hats = np.stack([np.interp(self.fine, self.z, row) for row in np.eye(len(self.z))], 1)
         return share @ hats
-
-
-class Bracket(NamedTuple):
-    """Where values lie between two neighbouring points."""
-
-    left: Int[np.ndarray, " draws"]
-    """The index of the point to the left."""
-    fraction: Float[np.ndarray, " draws"]
-    """The distance from it, as a fraction of the distance to the next point."""
 
 
 @dataclass(frozen=True)
@@ -222,9 +211,7 @@ class ThetaPosterior:
             cells=tuple(_standardised(conditional) for conditional in used),
         )
 
-    def draws(
-        self, uniforms: Float[np.ndarray, "draws 5"]
-    ) -> dict[str, Float[np.ndarray, " draws"]]:
+    def draws(self, uniforms: Float[np.ndarray, "draws 5"]) -> dict[str, PerDraw]:
         """Map uniform points of the unit cube to parameters.
 
         theta is drawn by its inverse distribution function. One of the two points beside it is
@@ -242,46 +229,45 @@ class ThetaPosterior:
         values += [m.from_z(others[:, k]) for k, m in enumerate(self.marginals[1:])]
         return dict(zip(self.names, values, strict=True))
 
-    def quantile(self, uniform: Float[np.ndarray, " draws"]) -> Float[np.ndarray, " draws"]:
+    def quantile(self, uniform: PerDraw) -> PerDraw:
         """Return the network's coordinate z, by its inverse distribution function."""
         return np.interp(uniform, self.cumulative, self.ends)
 
-    def bracket(self, z: Float[np.ndarray, " draws"]) -> Bracket:
-        """Find the two points that each z lies between."""
+    def bracket(self, z: PerDraw) -> tuple[Int[np.ndarray, " draws"], PerDraw]:
+        """Find the point to the left of each z, and the fraction of the way to the next point."""
         left = np.clip(np.searchsorted(self.nodes, z, side="right") - 1, 0, len(self.nodes) - 2)
-        return Bracket(left, (z - self.nodes[left]) / (self.nodes[left + 1] - self.nodes[left]))
+        return left, (z - self.nodes[left]) / (self.nodes[left + 1] - self.nodes[left])
 
-    def _factor(self, z: Float[np.ndarray, " draws"]) -> Float[np.ndarray, "draws params params"]:
+    def _factor(self, z: PerDraw) -> Float[np.ndarray, "draws params params"]:
         """Interpolate the Cholesky factors."""
-        size = self.factors.shape[-1]
-        factor = np.empty((len(z), size, size))
-        for i in range(size):
-            for j in range(size):
-                factor[:, i, j] = np.interp(z, self.nodes, self.factors[:, i, j])
+        factor = np.empty((len(z), *self.factors.shape[1:]))
+        for i, j in np.ndindex(self.factors.shape[1:]):
+            factor[:, i, j] = np.interp(z, self.nodes, self.factors[:, i, j])
         return factor
 
     @cached_property
-    def _quasi(self) -> dict[str, Float[np.ndarray, " draws"]]:
-        """Quasi-random draws."""
+    def _quasi(self) -> dict[str, PerDraw]:
         return self.draws(qmc.Sobol(self.n_uniforms, seed=0).random(QUASI))
 
     def summary(self) -> pd.DataFrame:
         """Return a row per parameter: mean, sd by quadrature; quantiles by quasi-random draws."""
-        rows = {
-            name: [self.mean[k], self.sd[k], *np.quantile(self._quasi[name], QUANTILES)]
-            for k, name in enumerate(self.names)
-        }
-        columns = ["mean", "sd", *(f"q{100 * q:.0f}" for q in QUANTILES)]
-        return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+        return summary_of(self.names, self.mean, self.sd, self._quasi)
 
-    def density(self, name: str) -> tuple[Float[np.ndarray, " parts"], Float[np.ndarray, " parts"]]:
+    def density(self, name: str) -> Density:
         """Return points, and the marginal density of a parameter at them."""
         return density_of(self._quasi[name])
 
 
-def density_of(
-    values: Float[np.ndarray, " draws"],
-) -> tuple[Float[np.ndarray, " parts"], Float[np.ndarray, " parts"]]:
+def summary_of(
+    names: Sequence[str], mean: np.ndarray, sd: np.ndarray, draws: dict[str, PerDraw]
+) -> pd.DataFrame:
+    """Make a table of mean, sd and the quantiles of draws, a row per parameter."""
+    quantiles = np.quantile([draws[name] for name in names], QUANTILES, axis=1)
+    columns = ["mean", "sd", *(f"q{100 * q:.0f}" for q in QUANTILES)]
+    return pd.DataFrame(np.column_stack([mean, sd, quantiles.T]), list(names), columns)
+
+
+def density_of(values: PerDraw) -> Density:
     """Return points, and the density of draws at them: the slope of the distribution function.
 
     It is taken over 200 parts of the range that holds all but a few thousandths of the mass.
@@ -332,6 +318,5 @@ def _bessel(
     width = np.diff(z).reshape(-1, *[1] * (y.ndim - 1))
     secant = np.diff(y, axis=0) / width
     inner = (width[:-1] * secant[1:] + width[1:] * secant[:-1]) / (width[:-1] + width[1:])
-    first = 2 * secant[:1] - inner[:1]
-    last = 2 * secant[-1:] - inner[-1:]
+    first, last = (2 * secant[end] - inner[end] for end in (slice(1), slice(-1, None)))
     return CubicHermiteSpline(z, y, np.concatenate([first, inner, last]))

@@ -29,7 +29,7 @@ from ...errors import DoesNotApply
 from ..likelihoods import WeightParams
 from ..model import EdgeModel
 from ..priors import Fixed, Marginal, Normal
-from .theta import QUANTILES, QUASI, Interpolant, ThetaPosterior, density_of
+from .theta import QUASI, Density, Interpolant, PerDraw, ThetaPosterior, density_of, summary_of
 
 # The density of u is searched for between -REACH and REACH, and integrated with POINTS points over
 # the range in which it is not below exp(-DEPTH) of its maximum.
@@ -40,6 +40,10 @@ SCORES = np.linspace(-6, 6, 121)
 SAME = 1e-13
 # Numbers whose squares neither underflow nor overflow.
 TINY_HUGE = 1e-150, 1e150
+
+# T'T and T'r, at one value of the network's parameter or at many.
+Grams = Float[np.ndarray, "*values 2 2"]
+Pulls = Float[np.ndarray, "*values 2"]
 
 
 class WeightPrior(NamedTuple):
@@ -53,11 +57,11 @@ class WeightPrior(NamedTuple):
     def of(cls, model: EdgeModel) -> WeightPrior:
         """Return the priors of a model; refuse those that have no closed form."""
         prior = cls(*(model.prior[name] for name in cls._fields))
-        for name in ("level", "slope"):
-            if not isinstance(getattr(prior, name), Normal | Fixed):
+        for name, marginal in (("level", prior.level), ("slope", prior.slope)):
+            if not isinstance(marginal, Normal | Fixed):
                 raise DoesNotApply(
-                    f"Exact needs a normal prior of {name}, or a fixed value; it is "
-                    f"{getattr(prior, name)}. Use NUTS."
+                    f"Exact needs a normal prior of {name}, or a fixed value; it is {marginal}. "
+                    f"Use NUTS."
                 )
         sd = prior.weight_sd
         if not (sd.positive or (sd.fixed and np.all(np.asarray(sd.median) > 0))):
@@ -126,16 +130,13 @@ class WeightPosterior:
         constant = -counts @ y - total * np.log(2 * np.pi) / 2
         evidence = float(constant + log_mass.max() + np.log(share.sum()))
         share /= share.sum()
+        quantiles = np.interp(ndtr(SCORES), np.cumsum(share) - share / 2, u)
         s = prior.weight_sd.from_z(u)
-        middle = np.cumsum(share) - share / 2
-        return cls(
-            prior,
-            gram,
-            pull,
-            evidence,
-            np.interp(ndtr(SCORES), middle, u),
-            _moments(prior, gram, pull, s, share),
-        )
+        t, root = _given_sd(gram, pull, s)
+        mean = prior.centre + prior.spread * t
+        square = mean**2 + prior.spread**2 * (root**2).sum(-1)
+        moments = np.array([[*(share @ mean), share @ s], [*(share @ square), share @ s**2]])
+        return cls(prior, gram, pull, evidence, quantiles, moments)
 
     def draws(self, rng: np.random.Generator, n: int) -> WeightParams:
         """Draw `n` independent samples."""
@@ -162,47 +163,18 @@ def _grid_where_it_matters(
         low, high = u[max(near[0] - 1, 0)], u[min(near[-1] + 1, POINTS - 1)]
 
 
-class _NormalGivenSd(NamedTuple):
-    """The normal posterior of t given s, for each s."""
-
-    mean: Float[np.ndarray, "draws 2"]
-    root: Float[np.ndarray, "draws 2 2"]
-    """A square root of the covariance."""
-
-
 def _given_sd(
-    gram: Float[np.ndarray, "*draws 2 2"],
-    pull: Float[np.ndarray, "*draws 2"],
-    s: Float[np.ndarray, " sds"],
-) -> _NormalGivenSd:
-    """Return the posterior of t given each s, at one value of the network's parameter or many."""
+    gram: Grams, pull: Pulls, s: Float[np.ndarray, " sds"]
+) -> tuple[Float[np.ndarray, "sds 2"], Float[np.ndarray, "sds 2 2"]]:
+    """Return mean and a root of the covariance of t given each s, at one value of theta or many."""
     size, axes = np.linalg.eigh(gram)
     size = np.maximum(size, 0.0) + s[:, None] ** 2
     mean = np.einsum("...ij,...j->...i", axes, np.einsum("...ji,...j->...i", axes, pull) / size)
-    return _NormalGivenSd(mean, axes * (s[:, None] / np.sqrt(size))[:, None, :])
-
-
-def _moments(
-    prior: WeightPrior,
-    gram: Float[np.ndarray, "2 2"],
-    pull: Float[np.ndarray, " 2"],
-    s: Float[np.ndarray, " sds"],
-    share: Float[np.ndarray, " sds"],
-) -> Float[np.ndarray, "2 3"]:
-    """Return E[x] and E[x^2] of level, slope and weight_sd, from values of s with weights."""
-    t, root = _given_sd(gram, pull, s)
-    mean = prior.centre + prior.spread * t
-    variance = prior.spread**2 * (root**2).sum(-1)
-    first = np.concatenate([share @ mean, [share @ s]])
-    return np.stack([first, np.concatenate([share @ (mean**2 + variance), [share @ s**2]])])
+    return mean, axes * (s[:, None] / np.sqrt(size))[:, None, :]
 
 
 def drawn(
-    prior: WeightPrior,
-    gram: Float[np.ndarray, "... 2 2"],
-    pull: Float[np.ndarray, "... 2"],
-    u: Float[np.ndarray, " draws"],
-    unit: Float[np.ndarray, "draws 2"],
+    prior: WeightPrior, gram: Grams, pull: Pulls, u: PerDraw, unit: Float[np.ndarray, "draws 2"]
 ) -> WeightParams:
     """Turn standard normal numbers into level and slope, given the coordinate u of weight_sd."""
     s = np.broadcast_to(prior.weight_sd.from_z(u), u.shape)
@@ -242,9 +214,7 @@ class WeightedThetaPosterior:
             *(np.stack([getattr(w, n) for w in used]) for n in ("gram", "pull", "quantiles")),
         )
 
-    def draws(
-        self, uniforms: Float[np.ndarray, "draws 8"]
-    ) -> dict[str, Float[np.ndarray, " draws"]]:
+    def draws(self, uniforms: Float[np.ndarray, "draws 8"]) -> dict[str, PerDraw]:
         """Map uniform points of the unit cube to parameters: those of logits, then of weights.
 
         What the latter depend on is interpolated between the quadrature points.
@@ -255,11 +225,7 @@ class WeightedThetaPosterior:
         below = np.clip(np.searchsorted(SCORES, scores[:, 0]) - 1, 0, len(SCORES) - 2)
         part = (scores[:, 0] - SCORES[below]) / (SCORES[1] - SCORES[0])
 
-        def between(
-            x: Float[np.ndarray, "draws ..."],
-            y: Float[np.ndarray, "draws ..."],
-            share: Float[np.ndarray, " draws"],
-        ) -> Float[np.ndarray, "draws ..."]:
+        def between(x: np.ndarray, y: np.ndarray, share: PerDraw) -> np.ndarray:
             share = share.reshape(-1, *[1] * (x.ndim - 1))
             return (1 - share) * x + share * y
 
@@ -273,21 +239,15 @@ class WeightedThetaPosterior:
         return self.presence.draws(of_logits) | of_weights._asdict()
 
     @cached_property
-    def _quasi(self) -> dict[str, Float[np.ndarray, " draws"]]:
-        """Quasi-random draws."""
+    def _quasi(self) -> dict[str, PerDraw]:
         return self.draws(qmc.Sobol(self.n_uniforms, seed=0).random(QUASI))
 
     def summary(self) -> pd.DataFrame:
         """Return a row per parameter: mean, sd by quadrature; quantiles by quasi-random draws."""
-        rows = {
-            name: [self.mean[k], self.sd[k], *np.quantile(self._quasi[name], list(QUANTILES))]
-            for k, name in enumerate(self.prior._fields)
-        }
-        presence = self.presence.summary()
-        of_weights = pd.DataFrame.from_dict(rows, orient="index", columns=presence.columns)
-        return pd.concat([presence, of_weights])
+        of_weights = summary_of(self.prior._fields, self.mean, self.sd, self._quasi)
+        return pd.concat([self.presence.summary(), of_weights])
 
-    def density(self, name: str) -> tuple[Float[np.ndarray, " parts"], Float[np.ndarray, " parts"]]:
+    def density(self, name: str) -> Density:
         """Return points, and the marginal density of a parameter at them."""
         if name in self.presence.names:
             return self.presence.density(name)

@@ -102,12 +102,11 @@ class LogDensity(eqx.Module):
 
     def _log_likelihood(self, params: Parameters) -> Float[Array, ""]:
         forward = self.model.forward
-        return jnp.stack(
-            [
-                self.given_output(params, forward.output(params.network, batch), batch)
-                for batch in (batch.as_jax() for batch in self.batches)
-            ]
-        ).sum()
+        each = [
+            self.given_output(params, forward.output(params.network, batch), batch)
+            for batch in (batch.as_jax() for batch in self.batches)
+        ]
+        return jnp.stack(each).sum()
 
     def _with_gradient(self, params: Parameters) -> tuple[Float[Array, ""], Parameters]:
         """Return the log-likelihood and its gradient, by forward mode through the network."""

@@ -20,7 +20,6 @@ from scipy.stats import qmc
 from ...cores import n_cores
 from ...data.dataset import GraphDataset
 from ...data.randomness import Key, generator
-from ...errors import SettingError
 from ..batch import Batch
 from ..diagnostics import Finding
 from ..model import EdgeModel
@@ -120,14 +119,10 @@ class Frame(NamedTuple):
         cls, init: Start, model: EdgeModel, data: GraphDataset, weights: ArrayLike | None
     ) -> Frame:
         """Make coordinates around the mode, by `laplace`; or take z itself, for the prior."""
-        match init:
-            case "map":
-                normal = laplace(model, data, weights)
-                return cls(normal.mode, np.linalg.cholesky(normal.covariance))
-            case "prior":
-                n = model.n_free
-                return cls(np.zeros(n), np.eye(n))
-        raise SettingError(f"must be map or prior; got {init!r}.", argument="init")
+        if init == "prior":
+            return cls(np.zeros(model.n_free), np.eye(model.n_free))
+        _, mode, covariance = laplace(model, data, weights)
+        return cls(mode, np.linalg.cholesky(covariance))
 
     def z(self, w: NumPyOrJax) -> NumPyOrJax:
         """Convert w, (..., parameters), to z."""
@@ -189,18 +184,10 @@ def highest_peak(
 ) -> Peak:
     """Maximise over z, from the best of many starts; in float64, whatever JAX is set to.
 
-    Parameters
-    ----------
-    key : JAX key or int
-    density : LogDensity
-    measure : str
-        What to add to the log-likelihood: log p(params) in their own units ("constrained"), with
-        the logarithm of positive ones as coordinate ("unconstrained"), with z as coordinate
-        ("standard"), or nothing ("likelihood").
-    starts : int
-        How many starts, the prior's median among them, are followed to the end.
-    rounds : int, optional
-        Most rounds of a climb; by default as many as such networks need.
+    `measure` says what is added to the log-likelihood: log p(params) in their own units
+    ("constrained"), with the logarithm of positive ones as coordinate ("unconstrained"), with z as
+    coordinate ("standard"), or nothing ("likelihood"). A climb has at most `rounds` rounds; by
+    default as many as such networks need.
     """
     climbs = climb_from_many(key, density, measure, starts, rounds)
     best = climbs.ends[int(climbs.values.argmax())]
@@ -218,13 +205,11 @@ def not_converged(peak: Peak) -> tuple[Finding, ...]:
     """Return the finding that a climb ended before its maximum, if it did."""
     if peak.step_left < STEP_LEFT:
         return ()
-    finding = Finding(
-        "not converged",
-        peak.step_left,
+    message = (
         f"the maximum is still {peak.step_left:.2g} standard deviations of the posterior away. Use "
-        f"more starts, or an engine that does not need a maximum.",
+        f"more starts, or an engine that does not need a maximum."
     )
-    return (finding,)
+    return (Finding("not converged", peak.step_left, message),)
 
 
 class Climbs(NamedTuple):
@@ -259,11 +244,10 @@ def _starts(key: Key | int, density: LogDensity, n: int) -> list[Vector]:
     if channels is None or density.n_network < 2:
         return _distinct_starts(key, density, n)
     # The best value that all channels may share, and from there random steps for each.
-    alike = _screen(_few(density), jnp.asarray(_prior_line(density.n_network)))
-    best = int(np.nan_to_num(np.asarray(alike.values), nan=-np.inf).argmax())
-    middle = np.asarray(alike.z)[best][: density.n_network]
+    alike, values = _screen(density, _prior_line(density.n_network))
+    middle = alike[int(np.nan_to_num(values, nan=-np.inf).argmax())][: density.n_network]
     networks = middle + APART * generator(key).standard_normal((n, density.n_network))
-    return list(np.asarray(_screen(_few(density), jnp.asarray(networks)).z))
+    return list(_screen(density, networks)[0])
 
 
 def _prior_line(n: int) -> Float[np.ndarray, "candidates n"]:
@@ -277,10 +261,8 @@ def _distinct_starts(key: Key | int, density: LogDensity, n: int) -> list[Vector
     if n_network == 0:
         return [np.zeros(density.n_readout)]
     sampler = qmc.MultivariateNormalQMC(np.zeros(n_network), rng=generator(key))
-    networks = np.concatenate(
-        [np.zeros((1, n_network)), _prior_line(n_network), sampler.random(PRIOR_DRAWS)]
-    )
-    candidates, values = map(np.asarray, _screen(_few(density), jnp.asarray(networks)))
+    line, draws = _prior_line(n_network), sampler.random(PRIOR_DRAWS)
+    candidates, values = _screen(density, np.concatenate([np.zeros((1, n_network)), line, draws]))
     chosen = [candidates[0]]
     for k in np.argsort(-np.nan_to_num(values, nan=-np.inf), kind="stable"):
         apart = [abs(candidates[k] - z)[:n_network].max() >= 1 for z in chosen]
@@ -289,23 +271,26 @@ def _distinct_starts(key: Key | int, density: LogDensity, n: int) -> list[Vector
     return chosen[:n]
 
 
-class _Candidates(NamedTuple):
-    """Starts to choose from, and the log density at each."""
+def _screen(
+    density: LogDensity, networks: Float[np.ndarray, "candidates n_network"]
+) -> tuple[Float[np.ndarray, "candidates parameters"], Float[np.ndarray, " candidates"]]:
+    """Complete each value of the network's coordinates by its best readout on a few graphs.
 
-    z: Float[Array, "candidates parameters"]
-    values: Float[Array, " candidates"]
+    Returns the candidates in the coordinates z, and the log density at each.
+    """
+    z, values = _best_readouts(_few(density), jnp.asarray(networks))
+    return np.asarray(z), np.asarray(values)
 
 
 @eqx.filter_jit
-def _screen(few: LogDensity, networks: Float[Array, "candidates n_network"]) -> _Candidates:
-    """Complete each value of the network's coordinates by its best readout.
-
-    It takes one pass through the network each, and a small search over the readout's coordinates.
-    """
+def _best_readouts(
+    few: LogDensity, networks: Float[Array, "candidates n_network"]
+) -> tuple[Float[Array, "candidates parameters"], Float[Array, " candidates"]]:
+    """Run the network once for each candidate, and search over the readout's coordinates."""
     batches = tuple(batch.as_jax() for batch in few.batches)
     n_readout, forward = few.n_readout, few.model.forward
 
-    def best_readout(z_network: Array) -> _Candidates:
+    def best_readout(z_network: Array) -> tuple[Array, Array]:
         def at(z_readout: Array) -> Array:
             return jnp.concatenate([z_network, z_readout])
 
@@ -319,7 +304,7 @@ def _screen(few: LogDensity, networks: Float[Array, "candidates n_network"]) -> 
             return z_readout @ z_readout / 2 - likelihood
 
         best = bfgs(minus, jnp.zeros(n_readout), method="BFGS", options={"maxiter": SCREEN_STEPS})
-        return _Candidates(at(best.x), -best.fun)
+        return at(best.x), -best.fun
 
     return jax.lax.map(best_readout, networks)
 
@@ -396,12 +381,7 @@ def _climb(
         jac=True,
         method="L-BFGS-B",
         bounds=[(-FARTHEST, FARTHEST)] * z.size,
-        options={
-            "maxiter": rounds,
-            "maxcor": MEMORY,
-            "ftol": tolerance,
-            "gtol": 1e-7,
-        },
+        options={"maxiter": rounds, "maxcor": MEMORY, "ftol": tolerance, "gtol": 1e-7},
     )
     return np.asarray(result.x)
 
@@ -448,10 +428,9 @@ def _whitened_climb(objective: Objective, z: Vector, scale: Matrix) -> Vector:
 def _curvature(objective: Objective, z: Vector) -> Curvature:
     """Compute the curvature by differences of gradients."""
     h = 1e-5  # the cube root of float64's precision: rounding and truncation balance
-    second = np.stack(
-        [objective(z - step)[1] - objective(z + step)[1] for step in h * np.eye(z.size)]
-    ) / (2 * h)
-    return Curvature.of(second)
+    steps = h * np.eye(z.size)
+    differences = [objective(z - step)[1] - objective(z + step)[1] for step in steps]
+    return Curvature.of(np.stack(differences) / (2 * h))
 
 
 def _bounded(curvature: Matrix) -> Matrix:
