@@ -18,14 +18,7 @@ from numpy.typing import ArrayLike
 from ..edges import Support
 from ..incidence import Incidence, OnEdges, Scalar
 from ..validate import check_distances, check_stopping, check_theta
-from .iterations import (
-    AcceleratedState,
-    PDSState,
-    State,
-    accelerated_dpg_step,
-    dpg_step,
-    pds_step,
-)
+from .iterations import AcceleratedState, PDSState, State, accelerated_dpg_step, dpg_step, pds_step
 from .objective import residual, rounding_floor, weights_of
 from .solve import Solution, warn_unless_converged
 
