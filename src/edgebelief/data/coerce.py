@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from ..errors import InputError, InputTypeError, InputWarning, Remedy, Setting, SettingError
 from ..validate import as_floats, check_choice, check_names, check_signals
 from .covariates import pair_covariates
-from .dataset import GraphDataset, GraphRecord, with_labels
+from .dataset import GraphDataset, GraphRecord, frozen, with_labels
 from .files import edges_to_matrix
 from .signals import Metric, Missing, Transform, distances, graph_matrix, transformed
 
@@ -75,10 +75,8 @@ def graphs_from(
         a `GraphDataset` has are kept, and joined by these.
     metric : "precomputed", a metric of `distances`, or callable
         A function takes an array (P, N) and returns distances, (n_edges,) or (N, N).
-    missing : {"error", "pairwise"}
-        See `distances`.
-    transform : {"log", "diff", "log-returns", "standardize"}, optional
-        Of signals, before distances: see `transformed`.
+    missing, transform : str
+        See `distances` and `transformed`.
     weighted : bool
         Whether labels are weights: above 0 for an edge, 0 for none, NaN for unknown. Of a
         `networkx.Graph` the attribute weight; of an edge list the column weight, or the only one
@@ -98,11 +96,11 @@ def graphs_from(
     try:
         labels = None if a is None else _label_parts(a, len(parts), single)
         if data is None:
-            settings = (metric, missing, transform)
-            measured = [
-                _measured(t, part, None if labels is None else labels[t], *settings)
+            label_of = [None] * len(parts) if labels is None else labels
+            measured = (
+                _measured(t, part, label_of[t], metric, missing, transform)
                 for t, part in enumerate(parts)
-            ]
+            )
             e, names, counts = zip(*measured, strict=True)
             data = GraphDataset(e, names=names, n_signals=counts)
         data = data if labels is None else _labelled(data, labels, weighted)
@@ -126,13 +124,9 @@ def check_form(metric: object, missing: object, transform: object) -> None:
 
 def rescaled(data: GraphDataset, factors: Sequence[float]) -> GraphDataset:
     """Multiply the distances of each graph by its factor."""
-    new = []
-    for record, factor in zip(data, factors, strict=True):
-        with np.errstate(over="ignore"):  # infinite ones are for the caller to refuse
-            e = record.e * factor
-        e.flags.writeable = False
-        new.append(record._replace(e=e))
-    return GraphDataset._of(new)
+    with np.errstate(over="ignore"):  # infinite ones are for the caller to refuse
+        scaled = [frozen(record.e * factor) for record, factor in zip(data, factors, strict=True)]
+    return GraphDataset._of([record._replace(e=e) for record, e in zip(data, scaled, strict=True)])
 
 
 @contextmanager
@@ -182,18 +176,14 @@ def _parts(x: Any) -> tuple[list[Any], bool]:
         return list(array), False
     if array.ndim in (1, 2):
         return [array], True
-    raise InputError(
-        f"has {array.ndim} axes, shape {array.shape}; one graph has 2, (N, N) distances or (P, N) "
-        f"signals, and several have 3.",
-        argument="X",
-    )
+    problem = "one graph has 2, (N, N) distances or (P, N) signals, and several have 3."
+    raise InputError(f"has {array.ndim} axes, shape {array.shape}; {problem}", argument="X")
 
 
 def _is_frame(x: object) -> bool:
     if hasattr(x, "columns") and not isinstance(x, pd.DataFrame):
-        raise InputTypeError(
-            f"a {type(x).__name__} is no pandas data frame; convert it (to_pandas)."
-        )
+        name = type(x).__name__
+        raise InputTypeError(f"a {name} is no pandas data frame; convert it (to_pandas).")
     return isinstance(x, pd.DataFrame)
 
 
@@ -228,15 +218,13 @@ def _measured(
 def _checked_shape(distances: Any) -> Any:
     shape = np.shape(distances)
     if len(shape) == 2 and shape[0] != shape[1]:
-        raise InputError(
-            f"must be a square matrix; got shape {shape}",
-            argument="distances",
-            remedy=Remedy(
-                "If these are signals (rows observations, columns nodes), say which distance: {}, "
-                "log-euclidean or correlation",
-                Setting("metric", "sqeuclidean"),
-            ),
+        remedy = Remedy(
+            "If these are signals (rows observations, columns nodes), say which distance: {}, "
+            "log-euclidean or correlation",
+            Setting("metric", "sqeuclidean"),
         )
+        problem = f"must be a square matrix; got shape {shape}"
+        raise InputError(problem, argument="distances", remedy=remedy)
     return distances
 
 
@@ -250,12 +238,10 @@ def _check_orientation(signals: ArrayLike, label: Any) -> None:
     elif np.ndim(label) == 2 and not _is_edge_list(label):
         n_nodes = label.shape[0]
     if len(shape) == 2 and n_nodes == shape[0] != shape[1]:
-        raise InputError(
-            f"have a row per observation and a column per node; these have shape {shape}, and the "
-            f"labels {n_nodes} nodes",
-            argument="signals",
-            remedy=remedy,
+        problem = (
+            f"have a column per node; these have shape {shape}, and the labels {n_nodes} nodes"
         )
+        raise InputError(problem, argument="signals", remedy=remedy)
 
 
 def _label_parts(a: Any, n_graphs: int, single: bool) -> list[Any]:
@@ -267,18 +253,13 @@ def _label_parts(a: Any, n_graphs: int, single: bool) -> list[Any]:
         one = whole or np.ndim(a) in (1, 2)
     iterable = hasattr(a, "__iter__") and not isinstance(a, str | bytes | dict)
     if not one and not (iterable and getattr(a, "ndim", 1) > 0):
-        raise InputTypeError(
-            f"must hold the labels of graphs (arrays, sparse matrices, NetworkX graphs or data "
-            f"frames, one or a list of them); got {type(a).__name__}.",
-            argument="A",
-        )
+        forms = "arrays, sparse matrices, NetworkX graphs or data frames, one or a list of them"
+        problem = f"must hold the labels of graphs ({forms}); got {type(a).__name__}."
+        raise InputTypeError(problem, argument="A")
     parts = [a] if one else list(a)
     if len(parts) != n_graphs:
-        raise InputError(
-            f"has the labels of {len(parts)} graphs and X has {n_graphs}; one for each, None where "
-            f"there are none.",
-            argument="A",
-        )
+        problem = f"has the labels of {len(parts)} graphs and X has {n_graphs}"
+        raise InputError(problem, argument="A", remedy="one for each, None where there are none")
     for t, part in enumerate(parts):
         if isinstance(part, list | tuple):
             with _in_graph(t):
@@ -305,10 +286,8 @@ def _informed(data: GraphDataset, covariates: Any) -> GraphDataset:
     whole = _is_frame(covariates) or isinstance(covariates, Mapping)
     parts = [covariates] if whole else list(covariates)
     if len(parts) != len(data):
-        raise InputError(
-            f"are those of {len(parts)} graphs and X has {len(data)}; one for each.",
-            argument="covariates",
-        )
+        problem = f"are those of {len(parts)} graphs and X has {len(data)}; one for each."
+        raise InputError(problem, argument="covariates")
     records = []
     for t, (record, given) in enumerate(zip(data, parts, strict=True)):
         with _in_graph(t):
@@ -335,53 +314,35 @@ def check_has_weights(graph: nx.Graph) -> None:
     """Refuse a graph with edges that have no attribute weight, which would count as one."""
     for i, j, weight in graph.edges(data="weight"):
         if weight is None:
-            raise InputError(
-                f"the edge {i!r}, {j!r} has no attribute weight",
-                remedy=[
-                    "give it one",
-                    Remedy("leave {} out for a graph without weights", Setting("weighted")),
-                ],
-            )
+            without = Remedy("leave {} out for a graph without weights", Setting("weighted"))
+            problem = f"the edge {i!r}, {j!r} has no attribute weight"
+            raise InputError(problem, remedy=["give it one", without])
 
 
 def weight_column(table: pd.DataFrame, where: str | Path = "the edge list") -> str:
     """Return the column of an edge list with the weights: that called weight, or the only one."""
     others = [str(name) for name in table.columns if name not in ("source", "target")]
     if "weight" not in others and len(others) != 1:
-        raise InputError(
-            f"no column weight beside source and target; it has {list(table.columns)}. Weighted "
-            f"edges need one.",
-            where=where,
-        )
+        problem = f"no column weight beside source and target; it has {list(table.columns)}."
+        raise InputError(problem, where=where)
     return "weight" if "weight" in others else others[0]
 
 
 def _graph_matrix(graph: nx.Graph, names: tuple[str, ...]) -> Float[np.ndarray, "nodes nodes"]:
     """Return the adjacency by node name; a node that the graph does not have has no edges."""
     weights = graph_matrix(graph)
-    place = {name: i for i, name in enumerate(names)}
     named = check_names(graph.nodes, len(graph), "the label graph's nodes")
-    unknown = sorted(set(named) - set(place))
-    if unknown:
+    if unknown := sorted(set(named) - set(names)):
         raise InputError(
             f"the label graph has nodes {unknown[:5]} that X has not; X's are {list(names[:5])} ..."
         )
-    matrix = np.zeros((len(names), len(names)))
-    if named:
-        at = [place[name] for name in named]
-        matrix[np.ix_(at, at)] = weights
-    return matrix
+    matrix = pd.DataFrame(weights, named, named, dtype=float)
+    return matrix.reindex(index=names, columns=names, fill_value=0.0).to_numpy()
 
 
 def warn_if_alike(data: GraphDataset) -> None:
     """Warn of graphs whose distances are all equal: they do not tell which edges are there."""
     for t, record in enumerate(data):
         if record.e.size > 1 and np.ptp(record.e) == 0:
-            warnings.warn(
-                InputWarning(
-                    f"all its distances are {record.e[0]:g}; they do not tell one pair from "
-                    f"another, and every edge will be believed alike.",
-                    graph=t,
-                ),
-                stacklevel=3,
-            )
+            problem = f"all its distances are {record.e[0]:g}; every edge will be believed alike."
+            warnings.warn(InputWarning(problem, graph=t), stacklevel=3)
