@@ -184,7 +184,8 @@ def same_nodes(frame: Any, what: str, names: Sequence[Hashable] | None = None) -
 def check_support(support: object) -> None:
     """Refuse what is neither None nor a `Support`."""
     if support is not None and not isinstance(support, Support):
-        problem = f"must be a Support, such as edges.Complete(20); got {type(support).__name__}."
+        kind = type(support).__name__
+        problem = f"must be a Support, such as edges.Restricted.from_pairs(pairs); got {kind}."
         raise InputTypeError(problem, argument="support")
 
 

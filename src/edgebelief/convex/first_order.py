@@ -72,15 +72,8 @@ class FirstOrder(eqx.Module, Generic[Carry]):
             # Arrays, because every new Python number would be compiled anew.
             arguments = jax.tree.map(jnp.asarray, (e, theta, support, tol, max_iter))
             state, (error, steps, floor) = jax.device_get(_run(self, *arguments))
-        solution = Solution(
-            weights=state.a,
-            duals=state.lam,
-            residual=float(error),
-            iterations=int(steps),
-            converged=bool(error <= max(tol, min(floor, WORST_FLOOR))),
-            theta=theta,
-            support=support,
-        )
+        converged = bool(error <= max(tol, min(floor, WORST_FLOOR)))
+        solution = Solution(*state, float(error), int(steps), converged, theta, support)
         warn_unless_converged(solution, e, tol, max_iter)
         return solution
 

@@ -13,17 +13,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
+from .. import validate
 from ..edges import Complete, Support
 from ..errors import InputError, SettingError, SettingTypeError
 from ..incidence import Array, Scalar
-from ..validate import (
-    as_floats,
-    check_distances,
-    check_stopping,
-    check_support,
-    check_theta,
-    complete_support,
-)
 from .implicit import converged_state
 from .newton import newton_solve
 from .systems import Edges, Nodes
@@ -124,15 +117,15 @@ def solve(
            [0.   , 0.   , 0.   , 0.618],
            [0.   , 0.   , 0.618, 0.   ]])
     """
-    tol, max_iter = check_stopping(tol, max_iter)
+    tol, max_iter = validate.check_stopping(tol, max_iter)
     if any(map(_is_traced, jax.tree.leaves((e, theta, support, start)))):
         if start is not None:
             raise SettingTypeError("start= cannot be used inside jit, vmap or differentiation.")
         return _solve_traced(e, theta, tol, max_iter, support)
-    e, support = check_distances(e, support)
-    theta = check_theta(theta)
+    e, support = validate.check_distances(e, support)
+    theta = validate.check_theta(theta)
     lam = None if start is None else _check_start(start, support)
-    return _solve(e, theta, support, lam, tol, max_iter)
+    return solve_checked(e, theta, support, lam, tol, max_iter)
 
 
 def solve_path(
@@ -153,14 +146,14 @@ def solve_path(
     >>> [int(solution.n_edges) for solution in solve_path(e, [0.01, 1.0, 10.0])]
     [3, 2, 2]
     """
-    tol, max_iter = check_stopping(tol, max_iter)
-    e, support = check_distances(e, support)
-    thetas = [check_theta(theta) for theta in thetas]
+    tol, max_iter = validate.check_stopping(tol, max_iter)
+    e, support = validate.check_distances(e, support)
+    thetas = [validate.check_theta(theta) for theta in thetas]
     solutions: dict[float, Solution] = {}
     before = latest = None
     for theta in sorted(set(thetas)):
         lam = None if latest is None else _extrapolate(before, latest, theta)
-        solutions[theta] = _solve(e, theta, support, lam, tol, max_iter)
+        solutions[theta] = solve_checked(e, theta, support, lam, tol, max_iter)
         before, latest = latest, solutions[theta]
     return [solutions[theta] for theta in thetas]
 
@@ -173,7 +166,7 @@ def _extrapolate(before: Solution | None, latest: Solution, theta: float) -> np.
     return latest.duals * (latest.duals / before.duals) ** min(ahead, 1.0)
 
 
-def _solve(
+def solve_checked(
     e: Edges, theta: float, support: Support, lam: Nodes | None, tol: float, max_iter: int
 ) -> Solution:
     """Solve with checked arguments, and warn if it does not converge."""
@@ -208,12 +201,12 @@ def _solve_traced(
     e: ArrayLike, theta: ArrayLike, tol: float, max_iter: int, support: Support | None
 ) -> Solution:
     """Solve with traced arguments: check the shape of these, and the values of all others."""
-    check_support(support)
+    validate.check_support(support)
     traced_support = any(map(_is_traced, jax.tree.leaves(support)))
     if _is_traced(e) or traced_support:
-        e = e if _is_traced(e) else as_floats(e, "distances")
+        e = e if _is_traced(e) else validate.as_floats(e, "distances")
         if support is None:
-            support = Complete(e.shape[0]) if e.ndim == 2 else complete_support(e.size)
+            support = Complete(e.shape[0]) if e.ndim == 2 else validate.complete_support(e.size)
         square, flat = (support.n_nodes, support.n_nodes), (support.n_edges,)
         if e.shape not in (square, flat):
             problem = f"must have shape {flat} or {square}; got {e.shape}."
@@ -222,9 +215,9 @@ def _solve_traced(
             raise InputError("has gaps (NaN); fill them first.", argument="distances")
         e = support.to_vector(e) if e.ndim == 2 else jnp.asarray(e)
     else:
-        e, support = check_distances(e, support)
+        e, support = validate.check_distances(e, support)
     if not _is_traced(theta):
-        theta = check_theta(theta)
+        theta = validate.check_theta(theta)
     elif theta.shape:
         problem = f"must be one number; got shape {theta.shape}. Use jax.vmap."
         raise SettingError(problem, argument="theta")
@@ -238,11 +231,9 @@ def _is_traced(x: object) -> TypeGuard[jax.Array]:
 
 
 def _check_start(start: ArrayLike, support: Support) -> Nodes:
-    lam = as_floats(start, "start")
+    lam = validate.as_floats(start, "start")
     if lam.shape != (support.n_nodes,) or not (np.isfinite(lam).all() and (lam > 0).all()):
-        raise SettingError(
-            f"must be {support.n_nodes} positive duals, one per node, such as the .duals of "
-            f"another solution; got shape {lam.shape}, smallest {lam.min():g}.",
-            argument="start",
-        )
+        duals = f"{support.n_nodes} positive duals, one per node, such as another solution's"
+        problem = f"must be {duals}; got shape {lam.shape}, smallest {lam.min():g}."
+        raise SettingError(problem, argument="start")
     return lam

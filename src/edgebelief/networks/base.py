@@ -116,11 +116,8 @@ class Network(eqx.Module, Generic[Params, Carry]):
     def __check_init__(self) -> None:
         whole = isinstance(self.depth, int | np.integer) and not isinstance(self.depth, bool)
         if self.depth is not None and not (whole and self.depth >= 0):
-            raise SettingError(
-                f"must be a number of layers (0, 1, 2, ...), or None for the converged solution; "
-                f"got {self.depth!r}.",
-                argument="depth",
-            )
+            wanted = "a number of layers (0, 1, 2, ...), or None for the converged solution"
+            raise SettingError(f"must be {wanted}; got {self.depth!r}.", argument="depth")
 
     def __call__(
         self,
