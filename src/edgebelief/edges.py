@@ -206,10 +206,8 @@ class Restricted(Support):
             )
         n_nodes = int(pairs.max(initial=-1)) + 1 if n_nodes is None else int(n_nodes)
         if pairs.size and (pairs.min() < 0 or pairs.max() >= n_nodes):
-            raise InputError(
-                f"the support names nodes {pairs.min()} to {pairs.max()}; "
-                f"with n_nodes={n_nodes} they must lie in 0 to {n_nodes - 1}."
-            )
+            named = f"nodes {pairs.min()} to {pairs.max()}"
+            raise InputError(f"the support names {named}; they must lie in 0 to {n_nodes - 1}.")
         low, high = np.sort(pairs, axis=1).T
         if (low == high).any():
             loop = low[low == high][0]
@@ -219,10 +217,8 @@ class Restricted(Support):
         twice = (np.diff(low[order]) == 0) & (np.diff(high[order]) == 0)
         if twice.any():
             first = order[int(np.argmax(twice))]
-            raise InputError(
-                f"the support names the pair ({low[first]}, {high[first]}) more than once "
-                f"((i, j) and (j, i) are one pair); remove the repeats."
-            )
+            pair = f"the pair ({low[first]}, {high[first]}) more than once, in either order"
+            raise InputError(f"the support names {pair}; remove the repeats.")
         per_node = np.bincount(np.concatenate([low, high]), minlength=n_nodes)
         if n_nodes < 2 or (per_node == 0).any():
             lonely = np.flatnonzero(per_node == 0)[:5]
@@ -276,7 +272,7 @@ class Restricted(Support):
 
     def to_matrix(self, a: Shaped[Array, " edges"]) -> Shaped[Array, "nodes nodes"]:
         _check_length(a, self.n_edges, "candidate edges")
-        above = np.zeros((self.n_nodes, self.n_nodes), a.dtype)
+        above: Array = np.zeros((self.n_nodes, self.n_nodes), a.dtype)
         if self._in_jax(a):
             above = jnp.asarray(above).at[self.rows, self.cols].set(a)
         else:

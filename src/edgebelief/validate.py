@@ -47,9 +47,8 @@ def as_floats(value: object, what: str) -> np.ndarray:
         raise InputTypeError(f"must be an array of numbers: {why}.", argument=what) from None
     if array.dtype.kind not in "biufc":  # no durations either: their gaps would become numbers
         raise InputTypeError(f"must be numbers; got dtype {array.dtype}.", argument=what)
-    if np.issubdtype(array.dtype, np.complexfloating):
-        problem = "must be real; got complex numbers. Take their modulus?"
-        raise InputTypeError(problem, argument=what)
+    if array.dtype.kind == "c":
+        raise InputTypeError("must be real; got complex numbers. Take the modulus?", argument=what)
     if array.size == 0:
         raise InputError(f"is empty (shape {array.shape}).", argument=what)
     with np.errstate(over="ignore"):  # beyond float64 is infinite, and refused as such
@@ -60,11 +59,9 @@ def complete_support(n_edges: int, what: str = "distances") -> Complete:
     """Return the complete support whose vectors have `n_edges` entries."""
     n_nodes = (1 + isqrt(1 + 8 * n_edges)) // 2
     if n_edges < 1 or pairs_of(n_nodes) != n_edges:
-        raise InputError(
-            f"has {n_edges} entries; a graph on N nodes has N(N-1)/2 (1, 3, 6, 10, ...)",
-            argument=what,
-            remedy="Pass the upper triangle row by row, the symmetric matrix, or a support",
-        )
+        problem = f"has {n_edges} entries; a graph on N nodes has N(N-1)/2 (1, 3, 6, 10, ...)"
+        remedy = "Pass the upper triangle row by row, the symmetric matrix, or a support"
+        raise InputError(problem, argument=what, remedy=remedy)
     return Complete(n_nodes)
 
 
@@ -85,11 +82,9 @@ def check_distances(
         _check_square(array, "distances")
         support = Complete(len(array)) if support is None else support
     elif array.ndim != 1:
-        raise InputError(
-            f"of one graph are a vector (n_edges,) or a matrix (N, N); got shape {array.shape}",
-            argument="distances",
-            remedy="For several graphs, go through them one by one or use a GraphDataset",
-        )
+        problem = f"of one graph are a vector or a matrix (N, N); got shape {array.shape}"
+        remedy = "For several graphs, go through them one by one or use a GraphDataset"
+        raise InputError(problem, argument="distances", remedy=remedy)
     support = complete_support(array.size) if support is None else support
     names = None if names is None else check_names(names, support.n_nodes)
     if array.ndim == 2:
@@ -171,10 +166,8 @@ def same_nodes(frame: Any, what: str, names: Sequence[Hashable] | None = None) -
     for present, side in ((columns, "columns"), (rows, "rows")):
         if sorted(present) != sorted(wanted):
             odd = sorted(set(present) ^ set(wanted))[:5]
-            raise InputError(
-                f"the {side} of {what} are not the nodes expected: {odd or 'some repeat'}; rows "
-                f"and columns must carry the same node names."
-            )
+            reason = f"{odd or 'some repeat'}; rows and columns must carry the same node names"
+            raise InputError(f"the {side} of {what} are not the nodes expected: {reason}.")
     check_names(wanted, len(wanted))
     row_of = {name: i for i, name in enumerate(rows)}
     column_of = {name: i for i, name in enumerate(columns)}

@@ -13,10 +13,17 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
-from .. import validate
 from ..edges import Complete, Support
 from ..errors import InputError, SettingError, SettingTypeError
 from ..incidence import Array, Scalar
+from ..validate import (
+    as_floats,
+    check_distances,
+    check_stopping,
+    check_support,
+    check_theta,
+    complete_support,
+)
 from .implicit import converged_state
 from .newton import newton_solve
 from .systems import Edges, Nodes
@@ -108,22 +115,21 @@ def solve(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from edgebelief import solve
-    >>> e = np.array([1.0, 9.0, 9.0, 9.0, 9.0, 1.0])  # nodes 0, 1 are near; so are 2, 3
+    >>> e = [1.0, 9.0, 9.0, 9.0, 9.0, 1.0]  # nodes 0, 1 are near; so are 2, 3
     >>> solve(e, theta=1.0).adjacency().round(3)
     array([[0.   , 0.618, 0.   , 0.   ],
            [0.618, 0.   , 0.   , 0.   ],
            [0.   , 0.   , 0.   , 0.618],
            [0.   , 0.   , 0.618, 0.   ]])
     """
-    tol, max_iter = validate.check_stopping(tol, max_iter)
+    tol, max_iter = check_stopping(tol, max_iter)
     if any(map(_is_traced, jax.tree.leaves((e, theta, support, start)))):
         if start is not None:
             raise SettingTypeError("start= cannot be used inside jit, vmap or differentiation.")
         return _solve_traced(e, theta, tol, max_iter, support)
-    e, support = validate.check_distances(e, support)
-    theta = validate.check_theta(theta)
+    e, support = check_distances(e, support)
+    theta = check_theta(theta)
     lam = None if start is None else _check_start(start, support)
     return solve_checked(e, theta, support, lam, tol, max_iter)
 
@@ -140,15 +146,13 @@ def solve_path(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from edgebelief.convex import solve_path
-    >>> e = np.array([1.0, 2.0, 3.0])
-    >>> [int(solution.n_edges) for solution in solve_path(e, [0.01, 1.0, 10.0])]
+    >>> [int(s.n_edges) for s in solve_path([1.0, 2.0, 3.0], thetas=[0.01, 1.0, 10.0])]
     [3, 2, 2]
     """
-    tol, max_iter = validate.check_stopping(tol, max_iter)
-    e, support = validate.check_distances(e, support)
-    thetas = [validate.check_theta(theta) for theta in thetas]
+    tol, max_iter = check_stopping(tol, max_iter)
+    e, support = check_distances(e, support)
+    thetas = [check_theta(theta) for theta in thetas]
     solutions: dict[float, Solution] = {}
     before = latest = None
     for theta in sorted(set(thetas)):
@@ -201,12 +205,12 @@ def _solve_traced(
     e: ArrayLike, theta: ArrayLike, tol: float, max_iter: int, support: Support | None
 ) -> Solution:
     """Solve with traced arguments: check the shape of these, and the values of all others."""
-    validate.check_support(support)
+    check_support(support)
     traced_support = any(map(_is_traced, jax.tree.leaves(support)))
     if _is_traced(e) or traced_support:
-        e = e if _is_traced(e) else validate.as_floats(e, "distances")
+        e = e if _is_traced(e) else as_floats(e, "distances")
         if support is None:
-            support = Complete(e.shape[0]) if e.ndim == 2 else validate.complete_support(e.size)
+            support = Complete(e.shape[0]) if e.ndim == 2 else complete_support(e.size)
         square, flat = (support.n_nodes, support.n_nodes), (support.n_edges,)
         if e.shape not in (square, flat):
             problem = f"must have shape {flat} or {square}; got {e.shape}."
@@ -215,9 +219,9 @@ def _solve_traced(
             raise InputError("has gaps (NaN); fill them first.", argument="distances")
         e = support.to_vector(e) if e.ndim == 2 else jnp.asarray(e)
     else:
-        e, support = validate.check_distances(e, support)
+        e, support = check_distances(e, support)
     if not _is_traced(theta):
-        theta = validate.check_theta(theta)
+        theta = check_theta(theta)
     elif theta.shape:
         problem = f"must be one number; got shape {theta.shape}. Use jax.vmap."
         raise SettingError(problem, argument="theta")
@@ -231,7 +235,7 @@ def _is_traced(x: object) -> TypeGuard[jax.Array]:
 
 
 def _check_start(start: ArrayLike, support: Support) -> Nodes:
-    lam = validate.as_floats(start, "start")
+    lam = as_floats(start, "start")
     if lam.shape != (support.n_nodes,) or not (np.isfinite(lam).all() and (lam > 0).all()):
         duals = f"{support.n_nodes} positive duals, one per node, such as another solution's"
         problem = f"must be {duals}; got shape {lam.shape}, smallest {lam.min():g}."

@@ -39,14 +39,10 @@ class Graphs(NamedTuple):
     single: bool
 
     def shaped(self, parts: Sequence[np.ndarray]) -> Any:
-        """Return an array for each graph, in the form the graphs came in.
-
-        One graph: its array. Several of one shape: stacked. Of several shapes: a list.
-        """
+        """Return the array of one graph, or several stacked, or in a list where shapes differ."""
         if self.single:
             return parts[0]
-        same = len({part.shape for part in parts}) == 1
-        return np.stack(parts) if same else list(parts)
+        return np.stack(parts) if len({part.shape for part in parts}) == 1 else list(parts)
 
 
 def graphs_from(
@@ -61,32 +57,24 @@ def graphs_from(
 ) -> Graphs:
     """Make a data set of whatever holds one graph or several.
 
-    Parameters
-    ----------
-    x : array_like, DataFrame, sequence of those, or GraphDataset
-        Distances or signals, by `metric`. A frame's columns are node names. A `GraphDataset`, or a
-        list of its records, holds distances whatever the metric.
-    a : array_like, sparse matrix, networkx.Graph, DataFrame, or a sequence of those, optional
-        Labels: 0, 1, NaN for unknown. A frame is an adjacency (node names on both sides) or an edge
-        list (columns source, target and, if wanted, one with 0, 1 or nothing; pairs that are not
-        listed are no edges). One entry of a sequence may be None: a graph without labels.
-    covariates : DataFrame, mapping, or a sequence of those, optional
-        What else is known of the pairs of the graph, or of each: see `pair_covariates`. Those that
-        a `GraphDataset` has are kept, and joined by these.
-    metric : "precomputed", a metric of `distances`, or callable
-        A function takes an array (P, N) and returns distances, (n_edges,) or (N, N).
-    missing, transform : str
-        See `distances` and `transformed`.
-    weighted : bool
-        Whether labels are weights: above 0 for an edge, 0 for none, NaN for unknown. Of a
-        `networkx.Graph` the attribute weight; of an edge list the column weight, or the only one
-        beside source and target.
+    `x` holds distances or signals, by `metric`; the columns of a frame are node names. A
+    `GraphDataset`, or a list of its records, holds distances whatever the metric. A function as
+    `metric` takes an array (P, N) and returns distances, (n_edges,) or (N, N). For `missing` and
+    `transform` see `distances` and `transformed`.
+
+    `a` holds labels (0, 1, NaN for unknown), or weights if `weighted` (above 0 for an edge, 0 for
+    none, NaN for unknown). A frame is an adjacency (node names on both sides) or an edge list:
+    columns source, target and, if wanted, one of labels; pairs that are not listed are no edges.
+    Weights are the attribute weight of a `networkx.Graph`; in an edge list the column weight, or
+    the only one beside source and target. An entry of a sequence may be None: no labels.
+
+    For `covariates` see `pair_covariates`; they are added to those that a `GraphDataset` has.
 
     Examples
     --------
-    >>> import networkx as nx, numpy as np
+    >>> import networkx as nx
     >>> from edgebelief.data.coerce import graphs_from
-    >>> signals = np.array([[0.0, 1.0, 3.0], [0.0, 1.0, 1.0]])
+    >>> signals = [[0.0, 1.0, 3.0], [0.0, 1.0, 1.0]]
     >>> graphs_from(signals, nx.path_graph(3), metric="sqeuclidean").data
     <GraphDataset: 1 graphs of 3 nodes, 3 of 3 labels known>
     """
@@ -208,10 +196,8 @@ def _measured(
         with _in_graph(t):
             e = as_floats(e, "what the metric returned")
             if e.shape not in ((len(names),) * 2, (len(names) * (len(names) - 1) // 2,)):
-                raise InputError(
-                    f"the metric returned shape {e.shape}; of {len(names)} nodes it must be a "
-                    f"matrix, a row per node, or a vector with an entry per pair."
-                )
+                wanted = f"of {len(names)} nodes it must be a matrix, or a vector over the pairs"
+                raise InputError(f"the metric returned shape {e.shape}; {wanted}.")
     return e, names, float(np.mean((~np.isnan(x)).sum(0)))
 
 

@@ -85,10 +85,9 @@ def _from_pairs(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, np.ndarr
     chosen = order[rows, cols]
     if (chosen < 0).any():
         k = int(np.argmax(chosen < 0))
-        raise InputError(
-            f"covariates: the pair {names[rows[k]]!r}, {names[cols[k]]!r} has no row; every pair "
-            f"needs a value ({int((chosen < 0).sum())} have none)."
-        )
+        i, j, n_missing = rows[k], cols[k], int((chosen < 0).sum())
+        problem = f"the pair {names[i]!r}, {names[j]!r} has no row; every pair needs a value"
+        raise InputError(f"covariates: {problem} ({n_missing} have none).")
     where = frame[ENDS].astype(str).agg(", ".join, axis=1)
     return {
         str(name): _values(frame[name], str(name), where)[chosen]
@@ -100,8 +99,7 @@ def _from_pairs(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, np.ndarr
 def _from_nodes(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, np.ndarray]:
     check_names(frame.columns, frame.shape[1], "covariates: columns")
     index = list(check_names(frame.index, len(frame), "covariates: node names"))
-    missing = [name for name in names if name not in index]
-    if missing:
+    if missing := [name for name in names if name not in index]:
         raise InputError(
             f"covariates: no row for nodes {missing[:5]}; a frame without the columns source and "
             f"target has a row per node, named in its index. It has {index[:5]} ..."
@@ -124,10 +122,8 @@ def _from_matrix(name: str, given: object, names: Sequence[str]) -> np.ndarray:
     array, n = np.asarray(given), len(names)
     rows, cols = Complete(n).endpoints
     if array.shape not in ((n, n), (rows.size,)):
-        raise InputError(
-            f"covariate {name!r} has shape {array.shape}; of {n} nodes it must be a matrix "
-            f"({n}, {n}) or a vector of {rows.size} pairs."
-        )
+        wanted = f"of {n} nodes it must be a matrix ({n}, {n}) or a vector of {rows.size} pairs"
+        raise InputError(f"covariate {name!r} has shape {array.shape}; {wanted}.")
     pairs = pd.Series([f"{names[i]}, {names[j]}" for i, j in zip(rows, cols, strict=True)])
     if array.ndim == 1:
         return _values(pd.Series(array), name, pairs)
@@ -138,10 +134,8 @@ def _from_matrix(name: str, given: object, names: Sequence[str]) -> np.ndarray:
         unequal = np.abs(upper - lower) > 1e-8 * np.abs(upper).max(initial=0.0)
     if unequal.any():
         k = int(np.argmax(unequal))
-        raise InputError(
-            f"covariate {name!r} is not symmetric: of the pair {pairs[k]} it is {upper[k]} one "
-            f"way and {lower[k]} the other; edges have no direction."
-        )
+        both_ways = f"of the pair {pairs[k]} it is {upper[k]} one way and {lower[k]} the other"
+        raise InputError(f"covariate {name!r} is not symmetric: {both_ways}.")
     return upper
 
 

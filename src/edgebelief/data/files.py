@@ -51,10 +51,11 @@ def read_signals(path: str | Path, *, transpose: bool = False) -> pd.DataFrame:
     table = read_table(path)
     body, rows = table, [str(i) for i in range(len(table))]
     names = [str(name) for name in table.columns]
+    counts = [[str(i + first) for i in range(len(names))] for first in (0, 1)]
     if table.shape[1] > 1 and (names[0] == "" or not any_number(table.iloc[:, 0])):
         rows, names = [str(cell) for cell in table.iloc[:, 0]], names[1:]
         body = table.iloc[:, 1:]
-    elif all(is_number(name) for name in names) and names not in _counted(len(names)):
+    elif all(is_number(name) for name in names) and names not in counts:
         body = pd.DataFrame(np.vstack([pd.DataFrame([names]), table]))
         names, rows = [str(i) for i in range(len(names))], [str(i) for i in range(len(body))]
     body.attrs = table.attrs
@@ -139,7 +140,10 @@ def write_matrix(path: str | Path, matrix: Any, names: Sequence[Hashable] | None
         raise InputError(f"must be square; got shape {values.shape}.", argument="matrix")
     names = check_names(range(len(values)) if names is None else names, len(values))
     frame = pd.DataFrame(values, columns=pd.Index(names))
-    frame.insert(0, _unused("node", names), list(names))
+    header = "node"  # of the first column, unlike any node
+    while header in names:
+        header += "_"
+    frame.insert(0, header, list(names))
     write_table(path, frame)
 
 
@@ -200,7 +204,7 @@ def edges_to_matrix(
         raise InputError(f"which of {others} is it?", where=where, remedy=[say, keep])
     if value is not None and value not in others:
         raise InputError(f"no column {value!r}; it has {others}.", where=where)
-    value = value or (others[0] if others else None)
+    value = value or next(iter(others), None)
     numbers = np.ones(len(table)) if value is None else numbers_of(table[[value]], where)[:, 0]
     pairs = table[["source", "target"]].astype(object)
     ends = pairs.where(pairs.notna(), "").astype(str).to_numpy()
@@ -293,8 +297,7 @@ def read_covariates(path: str | Path) -> pd.DataFrame:
         table, ends = table.set_index(table.columns[0]), set()
     covariates = [name for name in table.columns if name not in ends]
     if not covariates:
-        problem = f"no covariates; it has the columns {list(table.columns)} alone."
-        raise InputError(problem, where=path)
+        raise InputError(f"no covariates; it has the columns {list(table.columns)}.", where=path)
     for name in covariates:
         cells = table[name].astype(object)
         cells = cells.where(cells.notna() & (cells != ""), None)
@@ -394,15 +397,3 @@ def load_dataset(path: str | Path) -> GraphDataset:
         [dict(zip(called, parts, strict=True)) for parts in zip(*each, strict=True)] or None,
         weighted=bool(arrays.get("weighted", np.array(False)).all()),
     )
-
-
-def _counted(n: int) -> list[list[str]]:
-    """Return the headers that are names although they are numbers."""
-    return [[str(i + first) for i in range(n)] for first in (0, 1)]
-
-
-def _unused(wish: str, names: Sequence[str]) -> str:
-    """Return `wish`, with underscores until no node is called so."""
-    while wish in names:
-        wish += "_"
-    return wish

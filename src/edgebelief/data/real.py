@@ -55,8 +55,7 @@ def sp500(folder: str | Path, split: tuple[Sequence[str], Sequence[str]] | None 
     returns = prices.apply(np.log).diff().iloc[1:]
 
     def graph(tickers: Sequence[str]) -> GraphDataset:
-        unknown = sorted(set(tickers) - (set(prices.columns) & set(sectors.index)))
-        if unknown:
+        if unknown := sorted(set(tickers) - (set(prices.columns) & set(sectors.index))):
             raise InputError(f"no prices or no sector for {unknown[:5]}.", where=folder)
         ordered = sorted(tickers, key=lambda ticker: (sectors[ticker], ticker))
         e = distances(returns[ordered], metric="correlation")

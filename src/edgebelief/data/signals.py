@@ -156,9 +156,8 @@ def transformed(x: Any, transform: Transform) -> Any:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from edgebelief.data import transformed
-    >>> transformed(np.array([[1.0, 4.0], [2.0, 2.0]]), "log-returns").round(3)
+    >>> transformed([[1.0, 4.0], [2.0, 2.0]], "log-returns").round(3)
     array([[ 0.693, -0.693]])
     """
     check_choice(transform, "transform", get_args(Transform))
@@ -219,9 +218,8 @@ def distances(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from edgebelief.data import distances
-    >>> distances(np.array([[0.0, 1.0, 3.0], [0.0, 1.0, 1.0]]))
+    >>> distances([[0.0, 1.0, 3.0], [0.0, 1.0, 1.0]])
     array([1., 5., 2.])
     """
     check_choice(metric, "metric", get_args(Metric))
@@ -296,9 +294,8 @@ def expected_distances(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from edgebelief.data import expected_distances
-    >>> path = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    >>> path = [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     >>> expected_distances(path).round(6)  # largest eigenvalue 3; 1 + 1 = 2 apart
     array([3., 6., 3.])
     """

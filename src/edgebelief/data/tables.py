@@ -94,8 +94,7 @@ def write_table(path: str | Path, frame: pd.DataFrame) -> None:
 
     Examples
     --------
-    >>> import pathlib, tempfile
-    >>> import pandas as pd
+    >>> import pathlib, tempfile, pandas as pd
     >>> from edgebelief.data import write_table
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "table.csv")

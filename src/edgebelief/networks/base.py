@@ -7,6 +7,7 @@ derivatives: the network of infinite depth.
 
 import abc
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import equinox as eqx
@@ -164,9 +165,7 @@ class Network(eqx.Module, Generic[Params, Carry]):
         )
         together = _together(flat.shape[0], support)
         if self.depth is None or together < 2:
-            states = jax.vmap(lambda *graph: self._one_graph(params, support, *graph))(
-                flat, precomputed
-            )
+            states = jax.vmap(partial(self._one_graph, params, support))(flat, precomputed)
         else:
             states = self._side_by_side(params, flat, support, together, precomputed)
         return jax.tree.map(lambda x: x.reshape(*e.shape[:-1], *x.shape[1:]), states)

@@ -69,13 +69,11 @@ class GraphDisplay:
         """The positions of the nodes: close to each other where an edge is probable."""
         if len(self.record.names) > 100:  # the better layout is slow for so many
             return nx.spring_layout(self.graph, weight="belief", seed=0, iterations=100)
-        return nx.kamada_kawai_layout(self._lengths(), weight="length")
-
-    def _lengths(self) -> nx.Graph:
-        """Return all pairs with lengths 1/belief, at most 5 so that no component is far away."""
+        # Of length 1/belief, at most 5 so that no component is far away.
         lengths = 1 / np.maximum(np.asarray(self.belief.mean, float), 1 / 5)
         matrix, names = self.record.support.to_matrix(lengths), dict(enumerate(self.record.names))
-        return nx.relabel_nodes(nx.from_numpy_array(matrix, edge_attr="length"), names)
+        pairs = nx.relabel_nodes(nx.from_numpy_array(matrix, edge_attr="length"), names)
+        return nx.kamada_kawai_layout(pairs, weight="length")
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw on `ax` (a new axis by default), and return it."""

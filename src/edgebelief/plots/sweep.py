@@ -26,10 +26,9 @@ class SweepDisplay:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from edgebelief.belief.elicit import theta_sweep
     >>> from edgebelief.plots import SweepDisplay
-    >>> display = SweepDisplay(theta_sweep(np.array([1.0, 2.0, 4.0])))
+    >>> display = SweepDisplay(theta_sweep([1.0, 2.0, 4.0]))
     >>> density, components, weights = display.plot()
     """
 
