@@ -26,31 +26,20 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     no later write removes it, because it may belong to another process that is still writing.
     Delete `.*.partial*` by hand when nothing is being written in that folder.
 
-    Parameters
-    ----------
-    path : str or path-like
-        The file to create or to replace. If it is a symbolic link, its target is replaced. The
-        permissions are kept (owner and access lists are not); a new file gets the usual ones
-        (`umask`).
+    Of a symbolic link the target is replaced. The permissions are kept (owner and access lists are
+    not); a new file gets the usual ones (`umask`). The temporary file has the suffix of `path`;
+    close it before the block ends.
 
-    Yields
-    ------
-    temporary : Path
-        An empty file to write to, with the suffix of `path`. Close it before the block ends.
-
-    Raises
-    ------
-    OSError
-        If the folder does not exist or may not be written, or if `path` is a folder, is read-only
-        or is not a regular file. Nothing is written then.
+    `OSError` is raised, and nothing written, if the folder does not exist or may not be written, or
+    if `path` is a folder, is read-only or is not a regular file.
 
     Examples
     --------
     >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> with replacing(folder / "notes.txt") as temporary:
+    >>> path = Path(tempfile.mkdtemp(), "notes.txt")
+    >>> with replacing(path) as temporary:
     ...     _ = temporary.write_text("all of it")
-    >>> (folder / "notes.txt").read_text()
+    >>> path.read_text()
     'all of it'
     """
     target = Path(os.path.realpath(path))

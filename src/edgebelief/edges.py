@@ -2,10 +2,7 @@
 
 A graph on N nodes is a vector with one entry per *candidate edge*. The set of candidate edges is a
 `Support`: every pair of nodes (`Complete`, in row-major upper-triangular order), or a list of pairs
-(`Restricted`). Two linear maps connect edges and nodes, and neither is ever built as a matrix:
-
-    degrees         (S a)_i     = sum of a over the candidate edges at node i
-    endpoint sums   (S' lam)_ij = lam_i + lam_j
+(`Restricted`). The maps between edges and nodes (see `incidence`) are never built as matrices.
 
 Every function takes NumPy arrays and returns NumPy arrays, so that float64 stays float64 whatever
 the precision of JAX; or it takes and returns JAX arrays, traced ones included.
@@ -138,9 +135,8 @@ class Complete(Support):
         return matrix + matrix.T
 
     def to_vector(self, matrix: Shaped[Array, "nodes nodes"]) -> Shaped[Array, " edges"]:
-        if isinstance(matrix, jax.Array):
-            return matrix[self.endpoints]
-        return matrix[self._above_diagonal()]
+        in_jax = isinstance(matrix, jax.Array)
+        return matrix[self.endpoints if in_jax else self._above_diagonal()]
 
     def relabel(self, order: Int[Array, " nodes"]) -> "tuple[Complete, Int[Array, ' edges']]":
         _check_order(order, self.n_nodes)
@@ -210,31 +206,25 @@ class Restricted(Support):
             )
         n_nodes = int(pairs.max(initial=-1)) + 1 if n_nodes is None else int(n_nodes)
         if pairs.size and (pairs.min() < 0 or pairs.max() >= n_nodes):
-            raise InputError(
-                f"the support names nodes {pairs.min()} to {pairs.max()}; "
-                f"with n_nodes={n_nodes} they must lie in 0 to {n_nodes - 1}."
-            )
+            named = f"nodes {pairs.min()} to {pairs.max()}"
+            raise InputError(f"the support names {named}; they must lie in 0 to {n_nodes - 1}.")
         low, high = np.sort(pairs, axis=1).T
         if (low == high).any():
-            raise InputError(
-                f"the support joins node {low[low == high][0]} to itself; remove that pair."
-            )
+            loop = low[low == high][0]
+            raise InputError(f"the support joins node {loop} to itself; remove that pair.")
         low, high = low.astype(np.int32), high.astype(np.int32)
         order = np.lexsort((high, low))
         twice = (np.diff(low[order]) == 0) & (np.diff(high[order]) == 0)
         if twice.any():
             first = order[int(np.argmax(twice))]
-            raise InputError(
-                f"the support names the pair ({low[first]}, {high[first]}) more than once "
-                f"((i, j) and (j, i) are one pair); remove the repeats."
-            )
+            pair = f"the pair ({low[first]}, {high[first]}) more than once, in either order"
+            raise InputError(f"the support names {pair}; remove the repeats.")
         per_node = np.bincount(np.concatenate([low, high]), minlength=n_nodes)
         if n_nodes < 2 or (per_node == 0).any():
             lonely = np.flatnonzero(per_node == 0)[:5]
             raise InputError(
-                f"every node needs a candidate edge (the log of its degree is minus infinity "
-                f"without one), but {lonely.tolist() or 'this support'} has none; "
-                f"add pairs for it, or leave the node out."
+                f"every node needs a candidate edge (the log of its degree must be finite), but "
+                f"{lonely.tolist() or 'this support'} has none; add pairs, or leave the node out."
             )
         return cls(n_nodes, low, high, int(per_node.max()))
 
@@ -244,15 +234,11 @@ class Restricted(Support):
         matrix = np.array(distances, dtype=float)
         n_nodes = len(matrix)
         if matrix.shape != (n_nodes, n_nodes) or np.isnan(matrix).any():
-            raise InputError(
-                f"must be a square matrix without gaps; got shape {matrix.shape}, "
-                f"{np.isnan(matrix).sum()} of them NaN.",
-                argument="distances",
-            )
+            problem = f"must be a square matrix without gaps (NaN); got shape {matrix.shape}."
+            raise InputError(problem, argument="distances")
         if not 1 <= k < n_nodes:
-            raise SettingError(
-                f"must lie between 1 and {n_nodes - 1}, the others; got {k}.", argument="k"
-            )
+            problem = f"must lie between 1 and {n_nodes - 1}, the others; got {k}."
+            raise SettingError(problem, argument="k")
         np.fill_diagonal(matrix, np.inf)
         near = np.argpartition(matrix, k - 1, axis=1)[:, :k]
         pairs = np.stack([np.repeat(np.arange(n_nodes), k), near.ravel()], axis=1)
@@ -286,14 +272,12 @@ class Restricted(Support):
 
     def to_matrix(self, a: Shaped[Array, " edges"]) -> Shaped[Array, "nodes nodes"]:
         _check_length(a, self.n_edges, "candidate edges")
-        shape = (self.n_nodes, self.n_nodes)
+        above: Array = np.zeros((self.n_nodes, self.n_nodes), a.dtype)
         if self._in_jax(a):
-            a = jnp.asarray(a)
-            above = jnp.zeros(shape, a.dtype).at[self.rows, self.cols].set(a)
-            return above + above.T
-        matrix = np.zeros(shape, a.dtype)
-        matrix[self.rows, self.cols] = a
-        return matrix + matrix.T
+            above = jnp.asarray(above).at[self.rows, self.cols].set(a)
+        else:
+            above[self.rows, self.cols] = a
+        return above + above.T
 
     def to_vector(self, matrix: Shaped[Array, "nodes nodes"]) -> Shaped[Array, " edges"]:
         matrix = jnp.asarray(matrix) if self._in_jax(matrix) else matrix
@@ -322,9 +306,8 @@ def _check_order(order: Array, n_nodes: int) -> None:
     if isinstance(order, jax.core.Tracer):
         return
     if sorted(np.asarray(order).tolist()) != list(range(n_nodes)):
-        raise InputError(
-            f"must hold each of 0 to {n_nodes - 1} once; got {order}.", argument="order"
-        )
+        problem = f"must hold each of 0 to {n_nodes - 1} once; got {order}."
+        raise InputError(problem, argument="order")
 
 
 def _n_components_traced(n_nodes: int, rows: Array, cols: Array, present: Array) -> jax.Array:

@@ -82,6 +82,10 @@ class Incidence(eqx.Module):
         return namespace(e).full(self.n_nodes, value, e.dtype)
 
 
+Pairs = Float[Array, "nodes nodes *graphs"]  # the layouts of `Square`
+Nodes = Float[Array, "nodes *graphs"]
+
+
 class Square(Incidence):
     """All pairs, with an edge array stored as an (N, N) matrix whose diagonal is ignored.
 
@@ -96,26 +100,17 @@ class Square(Incidence):
     def max_degree(self) -> int:
         return self.n_nodes - 1
 
-    def degrees(self, a: Float[Array, "nodes nodes *graphs"]) -> Float[Array, "nodes *graphs"]:
+    def degrees(self, a: Pairs) -> Nodes:
         return self.edges_only(a).sum(0)  # adding whole rows is faster than adding within rows
 
-    def endpoint_sums(
-        self, lam: Float[Array, "nodes *graphs"]
-    ) -> Float[Array, "nodes nodes *graphs"]:
+    def endpoint_sums(self, lam: Nodes) -> Pairs:
         return lam[:, None] + lam[None, :]
 
-    def edges_only(
-        self, a: Float[Array, "nodes nodes *graphs"]
-    ) -> Float[Array, "nodes nodes *graphs"]:
+    def edges_only(self, a: Pairs) -> Pairs:
         off_diagonal = ~np.eye(self.n_nodes, dtype=bool)
         return namespace(a).where(off_diagonal.reshape(*a.shape[:2], *[1] * (a.ndim - 2)), a, 0)
 
-    def positive_degrees(
-        self,
-        lam: Float[Array, "nodes *graphs"],
-        theta: Scalar,
-        e: Float[Array, "nodes nodes *graphs"],
-    ) -> Float[Array, "nodes *graphs"]:
+    def positive_degrees(self, lam: Nodes, theta: Scalar, e: Pairs) -> Nodes:
         if self.n_nodes > UNROLLED:
             return super().positive_degrees(lam, theta, e)
         return _row_by_row(lam, jnp.asarray(theta, e.dtype), e)
@@ -124,15 +119,13 @@ class Square(Incidence):
         self,
         lam: Float[Array, "channels nodes *graphs"],
         theta: Float[Array, "channels channels"],
-        e: Float[Array, "nodes nodes *graphs"],
+        e: Pairs,
     ) -> Float[Array, "channels nodes *graphs"]:
         if self.n_nodes > UNROLLED:
             return super().mixed_degrees(lam, theta, e)
         return _mixed_row_by_row(lam, theta, e)
 
-    def full_nodes(
-        self, e: Float[Array, "nodes nodes *graphs"], value: float
-    ) -> Float[Array, "nodes *graphs"]:
+    def full_nodes(self, e: Pairs, value: float) -> Nodes:
         return namespace(e).full(e.shape[1:], value, e.dtype)
 
 

@@ -47,9 +47,8 @@ def as_floats(value: object, what: str) -> np.ndarray:
         raise InputTypeError(f"must be an array of numbers: {why}.", argument=what) from None
     if array.dtype.kind not in "biufc":  # no durations either: their gaps would become numbers
         raise InputTypeError(f"must be numbers; got dtype {array.dtype}.", argument=what)
-    if np.issubdtype(array.dtype, np.complexfloating):
-        problem = "must be real; got complex numbers. Take their modulus?"
-        raise InputTypeError(problem, argument=what)
+    if array.dtype.kind == "c":
+        raise InputTypeError("must be real; got complex numbers. Take the modulus?", argument=what)
     if array.size == 0:
         raise InputError(f"is empty (shape {array.shape}).", argument=what)
     with np.errstate(over="ignore"):  # beyond float64 is infinite, and refused as such
@@ -60,33 +59,19 @@ def complete_support(n_edges: int, what: str = "distances") -> Complete:
     """Return the complete support whose vectors have `n_edges` entries."""
     n_nodes = (1 + isqrt(1 + 8 * n_edges)) // 2
     if n_edges < 1 or pairs_of(n_nodes) != n_edges:
-        raise InputError(
-            f"has {n_edges} entries; a graph on N nodes has N(N-1)/2 (1, 3, 6, 10, ...)",
-            argument=what,
-            remedy="Pass the upper triangle row by row, the symmetric matrix, or a support",
-        )
+        problem = f"has {n_edges} entries; a graph on N nodes has N(N-1)/2 (1, 3, 6, 10, ...)"
+        remedy = "Pass the upper triangle row by row, the symmetric matrix, or a support"
+        raise InputError(problem, argument=what, remedy=remedy)
     return Complete(n_nodes)
 
 
 def check_distances(
     e: object, support: Support | None = None, names: Sequence[Hashable] | None = None
 ) -> tuple[Float[np.ndarray, " edges"], Support]:
-    """Return distances as a float64 vector over their support.
+    """Return distances as a float64 vector over their support, by default all pairs.
 
-    Parameters
-    ----------
-    e : array_like, shape (n_edges,) or (N, N)
-        A vector over the candidate edges, or a symmetric matrix whose diagonal is 0 or -inf.
-        Negative entries are fine (log distances); NaN and infinities are not.
-    support : Support, optional
-        The candidate edges; by default all pairs.
-    names : sequence, optional
-        Node names for the messages; a data frame brings its own.
-
-    Returns
-    -------
-    e : ndarray, shape (n_edges,)
-    support : Support
+    `e` is such a vector, or a symmetric matrix whose diagonal is 0 or -inf. Negative entries are
+    fine (log distances); NaN and infinities are not. `names` are for the messages.
     """
     check_support(support)
     if hasattr(e, "columns"):
@@ -97,21 +82,16 @@ def check_distances(
         _check_square(array, "distances")
         support = Complete(len(array)) if support is None else support
     elif array.ndim != 1:
-        raise InputError(
-            f"of one graph are a vector (n_edges,) or a matrix (N, N); got shape {array.shape}",
-            argument="distances",
-            remedy="For several graphs, go through them one by one or use a GraphDataset",
-        )
+        problem = f"of one graph are a vector or a matrix (N, N); got shape {array.shape}"
+        remedy = "For several graphs, go through them one by one or use a GraphDataset"
+        raise InputError(problem, argument="distances", remedy=remedy)
     support = complete_support(array.size) if support is None else support
     names = None if names is None else check_names(names, support.n_nodes)
     if array.ndim == 2:
         return check_symmetric(array, support, "distances", names), support
     if array.size != support.n_edges:
-        raise InputError(
-            f"has {array.size} entries, but the support has {support.n_edges} candidate edges; "
-            f"they must match one to one (or pass the full symmetric matrix).",
-            argument="distances",
-        )
+        problem = f"has {array.size} entries, but the support has {support.n_edges} pairs."
+        raise InputError(problem, argument="distances")
     _check_finite(array, support, "distances", names)
     return array, support
 
@@ -145,22 +125,15 @@ def check_symmetric(
         k = int(np.argmax(np.where(np.isnan(gap), np.inf, gap)))
         i, j = where = _pair(k, support, names)
         remedy = "fill in both" if np.isnan(gap[k]) else "if direction means nothing, average them"
-        raise InputError(
-            f"is {upper[k]:g} but [{j!r}, {i!r}] is {lower[k]:g}: the matrix is not symmetric",
-            argument=what,
-            where=where,
-            remedy=remedy,
-        )
+        other = f"[{j!r}, {i!r}] is {lower[k]:g}"
+        problem = f"is {upper[k]:g} but {other}: the matrix is not symmetric"
+        raise InputError(problem, argument=what, where=where, remedy=remedy)
     if gap.any() or dust:
-        warnings.warn(
-            InputWarning(
-                f"is asymmetric, or its diagonal is off zero, by rounding (at most "
-                f"{max(gap.max(), dust):.1e}); the two halves were averaged and the diagonal "
-                f"ignored.",
-                argument=what,
-            ),
-            stacklevel=4,
+        problem = (
+            f"is asymmetric, or its diagonal is off zero, by rounding (at most "
+            f"{max(gap.max(), dust):.1e}); the two halves were averaged, the diagonal ignored."
         )
+        warnings.warn(InputWarning(problem, argument=what), stacklevel=4)
     return np.where(unequal, upper / 2 + lower / 2, upper)
 
 
@@ -172,19 +145,13 @@ def _check_diagonal(
     wrong = off_zero & ~(np.abs(diagonal) <= rounding)
     if wrong.any():
         i = int(np.argmax(wrong))
-        wanted, remedy = "0", "remove the loops from nodes to themselves"
+        problem = f"is {diagonal[i]:g}; the diagonal must be 0"
+        remedy = "remove the loops from nodes to themselves"
         if what == "distances":
-            wanted = "0 (or -inf, for log distances)"
-            remedy = (
-                "If these are similarities, turn them into distances first (1 - |corr|, for "
-                "instance)"
-            )
-        raise InputError(
-            f"is {diagonal[i]:g}; the diagonal must be {wanted}",
-            argument=what,
-            where=(node_name(i, names),) * 2,
-            remedy=remedy,
-        )
+            problem += " (or -inf, for log distances)"
+            remedy = "If these are similarities, turn them into distances first (1 - |corr|, say)"
+        pair = (node_name(i, names),) * 2
+        raise InputError(problem, argument=what, where=pair, remedy=remedy)
     return float(np.abs(diagonal[off_zero]).max(initial=0.0))
 
 
@@ -199,10 +166,8 @@ def same_nodes(frame: Any, what: str, names: Sequence[Hashable] | None = None) -
     for present, side in ((columns, "columns"), (rows, "rows")):
         if sorted(present) != sorted(wanted):
             odd = sorted(set(present) ^ set(wanted))[:5]
-            raise InputError(
-                f"the {side} of {what} are not the nodes expected: {odd or 'some repeat'}; rows "
-                f"and columns must carry the same node names."
-            )
+            reason = f"{odd or 'some repeat'}; rows and columns must carry the same node names"
+            raise InputError(f"the {side} of {what} are not the nodes expected: {reason}.")
     check_names(wanted, len(wanted))
     row_of = {name: i for i, name in enumerate(rows)}
     column_of = {name: i for i, name in enumerate(columns)}
@@ -212,11 +177,9 @@ def same_nodes(frame: Any, what: str, names: Sequence[Hashable] | None = None) -
 def check_support(support: object) -> None:
     """Refuse what is neither None nor a `Support`."""
     if support is not None and not isinstance(support, Support):
-        raise InputTypeError(
-            f"must be a Support, such as edges.Restricted.from_pairs(pairs); got "
-            f"{type(support).__name__}.",
-            argument="support",
-        )
+        kind = type(support).__name__
+        problem = f"must be a Support, such as edges.Restricted.from_pairs(pairs); got {kind}."
+        raise InputTypeError(problem, argument="support")
 
 
 def check_number(value: Any, what: str) -> float:
@@ -249,12 +212,10 @@ def check_theta(theta: object) -> float:
     """Return theta, a positive finite number."""
     value = check_number(theta, "theta")
     if not (np.isfinite(value) and value > 0):
+        problem = f"must be positive and finite; got {value:g}. Larger theta means fewer edges"
         finds = Setting("degree", python="theta_for(e, degree=...)")
-        raise SettingError(
-            f"must be positive and finite; got {value:g}. Larger theta means fewer edges",
-            argument="theta",
-            remedy=Remedy("{} finds one for a wanted number", finds),
-        )
+        remedy = Remedy("{} finds one for a wanted number", finds)
+        raise SettingError(problem, argument="theta", remedy=remedy)
     return value
 
 
@@ -275,16 +236,13 @@ def check_labels(
     odd = known & (array != 0) & (array != 1)
     if odd.any():
         k = int(np.argmax(odd))
-        signs = set(np.unique(array[known])) <= {-1.0, 1.0}
         keep = Remedy("keep them", Setting("weighted", True))
-        raise InputError(
-            f"is {array[k]:g}; labels must be 0 (no edge), 1 (edge) or NaN (unknown)",
-            argument="labels",
-            where=_pair(k, support, names),
-            remedy="Perhaps map -1 to 0"
-            if signs
-            else ("Perhaps threshold weights (weight > 0)", keep),
-        )
+        remedy: list[str | Remedy] = ["Perhaps threshold weights (weight > 0)", keep]
+        if set(np.unique(array[known])) <= {-1.0, 1.0}:
+            remedy = ["Perhaps map -1 to 0"]
+        problem = f"is {array[k]:g}; labels must be 0 (no edge), 1 (edge) or NaN (unknown)"
+        where = _pair(k, support, names)
+        raise InputError(problem, argument="labels", where=where, remedy=remedy)
     return np.where(known, array, 0.0), known
 
 
@@ -297,12 +255,10 @@ def check_edge_weights(
     if odd.any():
         k = int(np.argmax(odd))
         remedy = ["Take its size", "leave negative edges out (0)"]
-        raise InputError(
-            f"is {array[k]:g}; weights must be above 0 (edge), 0 (no edge) or NaN (unknown)",
-            argument="labels",
-            where=_pair(k, support, names),
-            remedy=["Correct it", "say NaN"] if np.isinf(array[k]) else remedy,
-        )
+        remedy = ["Correct it", "say NaN"] if np.isinf(array[k]) else remedy
+        problem = f"is {array[k]:g}; weights must be above 0 (edge), 0 (no edge) or NaN (unknown)"
+        where = _pair(k, support, names)
+        raise InputError(problem, argument="labels", where=where, remedy=remedy)
     return array
 
 
@@ -313,11 +269,9 @@ def _label_vector(
     if array.ndim == 2:
         return check_symmetric(array, support, "labels", names, allow_nan=True, any_diagonal=True)
     if array.shape != (support.n_edges,):
-        raise InputError(
-            f"has shape {array.shape}; with these distances it must be ({support.n_edges},) or "
-            f"({support.n_nodes}, {support.n_nodes}).",
-            argument="labels",
-        )
+        shapes = f"({support.n_edges},) or ({support.n_nodes}, {support.n_nodes})"
+        problem = f"has shape {array.shape}; with these distances it must be {shapes}."
+        raise InputError(problem, argument="labels")
     return array
 
 
@@ -330,11 +284,8 @@ def check_names(
         raise InputError(f"{what}: {len(texts)} for {n_nodes} nodes.", where=where)
     if len(set(texts)) < n_nodes:
         twice = sorted({name for name in texts if texts.count(name) > 1})
-        raise InputError(
-            f"{what} must differ; {twice[:5]} appear more than once",
-            where=where,
-            remedy="Rename them",
-        )
+        problem = f"{what} must differ; {twice[:5]} appear more than once"
+        raise InputError(problem, where=where, remedy="Rename them")
     return texts
 
 
@@ -345,11 +296,8 @@ def check_signals(
     names = getattr(x, "columns", names) if names is None else names
     array = as_floats(x, "signals")
     if array.ndim != 2 or array.shape[1] < 2:
-        raise InputError(
-            f"must be a matrix (n_signals, n_nodes) with at least two nodes (columns); got shape "
-            f"{array.shape}.",
-            argument="signals",
-        )
+        problem = f"must be a matrix (n_signals, at least two nodes); got shape {array.shape}."
+        raise InputError(problem, argument="signals")
     bad = ~(np.abs(array) <= LARGEST)
     if allow_nan:
         bad &= ~np.isnan(array)
@@ -357,28 +305,21 @@ def check_signals(
         p, i = np.argwhere(bad)[0]
         remedy: list[str | Remedy] = ["its square has no number, use another unit"]
         if np.isnan(array[p, i]):
-            pairwise = Setting("missing", "pairwise")
-            remedy = ["fill the gaps", "drop the row or the node"]
-            remedy += [Remedy("use for each pair what there is", pairwise)]
+            pairwise = Remedy("use for each pair what there is", Setting("missing", "pairwise"))
+            remedy = ["fill the gaps", "drop the row or the node", pairwise]
         elif np.isinf(array[p, i]):
             remedy = ["correct it", "make it a gap (NaN)"]
-        raise InputError(
-            f"is {array[p, i]}",
-            argument="signals",
-            where=(int(p), node_name(i, names)),
-            remedy=remedy,
-        )
+        where = int(p), node_name(i, names)
+        raise InputError(f"is {array[p, i]}", argument="signals", where=where, remedy=remedy)
     return array
 
 
 def is_one_graph(e: object) -> bool:
     """Whether `e`, meant to hold several graphs, is a vector, a data frame or a distance matrix."""
-    if hasattr(e, "columns"):
+    if hasattr(e, "columns") or getattr(e, "ndim", 3) < 2:
         return True
     if not hasattr(e, "ndim") or e.ndim > 2:
         return False
-    if e.ndim < 2:
-        return True
     matrix = np.asarray(e)
     return (
         matrix.ndim == 2  # which sparse ones are not
@@ -426,9 +367,9 @@ def _check_finite(
         k = int(np.argmax(bad))
         count = f" ({bad.sum()} such pairs in all)" if bad.sum() > 1 else ""
         problem = f"is {e[k]}{count}"
-        remedy: list[str | Remedy] = ["fill the gap", LEAVE_NODE_OUT]
-        remedy += [Remedy("leave the pair out through a {}", Setting("support"))]
+        leave_pair_out = Remedy("leave the pair out through a {}", Setting("support"))
+        remedy: list[str | Remedy] = ["fill the gap", LEAVE_NODE_OUT, leave_pair_out]
         if np.isneginf(e[k]):
-            problem = f"{problem}: two nodes with identical signals have log distance -inf"
+            problem += ": two nodes with identical signals have log distance -inf"
             remedy = ["merge them", "add noise"]
         raise InputError(problem, argument=what, where=_pair(k, support, names), remedy=remedy)

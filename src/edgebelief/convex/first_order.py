@@ -18,14 +18,7 @@ from numpy.typing import ArrayLike
 from ..edges import Support
 from ..incidence import Incidence, OnEdges, Scalar
 from ..validate import check_distances, check_stopping, check_theta
-from .iterations import (
-    AcceleratedState,
-    PDSState,
-    State,
-    accelerated_dpg_step,
-    dpg_step,
-    pds_step,
-)
+from .iterations import AcceleratedState, PDSState, State, accelerated_dpg_step, dpg_step, pds_step
 from .objective import residual, rounding_floor, weights_of
 from .solve import Solution, warn_unless_converged
 
@@ -67,9 +60,8 @@ class FirstOrder(eqx.Module, Generic[Carry]):
 
         Examples
         --------
-        >>> import numpy as np
         >>> from edgebelief.convex import AcceleratedDPG
-        >>> AcceleratedDPG().solve(np.array([1.0, 1.0, 1.0]), theta=1.0).weights.round(6)
+        >>> AcceleratedDPG().solve([1.0, 1.0, 1.0], theta=1.0).weights.round(6)
         array([0.366025, 0.366025, 0.366025])
         """
         tol, max_iter = check_stopping(tol, max_iter)
@@ -78,16 +70,9 @@ class FirstOrder(eqx.Module, Generic[Carry]):
         with jax.enable_x64(True):
             # Arrays, because every new Python number would be compiled anew.
             arguments = jax.tree.map(jnp.asarray, (e, theta, support, tol, max_iter))
-            state, (error, steps, floor) = jax.device_get(_run(self, *arguments))
-        solution = Solution(
-            weights=state.a,
-            duals=state.lam,
-            residual=float(error),
-            iterations=int(steps),
-            converged=bool(error <= max(tol, min(floor, WORST_FLOOR))),
-            theta=theta,
-            support=support,
-        )
+            (a, lam), (error, steps, floor) = jax.device_get(_run(self, *arguments))
+        converged = bool(error <= max(tol, min(floor, WORST_FLOOR)))
+        solution = Solution(a, lam, float(error), int(steps), converged, theta, support)
         warn_unless_converged(solution, e, tol, max_iter)
         return solution
 

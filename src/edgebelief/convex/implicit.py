@@ -36,12 +36,7 @@ from .systems import Edges, Nodes, hessian_solve
 
 
 def converged_state(
-    e: OnEdges,
-    theta: Scalar,
-    support: Support,
-    *,
-    tol: float = 1e-9,
-    max_iter: int = 1000,
+    e: OnEdges, theta: Scalar, support: Support, *, tol: float = 1e-9, max_iter: int = 1000
 ) -> tuple[State, Float[Array, "3"]]:
     """Return the solution, and (residual, iterations, converged) as numbers.
 

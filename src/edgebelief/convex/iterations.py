@@ -135,12 +135,7 @@ class PDSState(NamedTuple):
 
 
 def pds_step(
-    state: PDSState,
-    e: OnEdges,
-    alpha: Scalar,
-    beta: Scalar,
-    gamma: Scalar,
-    support: Incidence,
+    state: PDSState, e: OnEdges, alpha: Scalar, beta: Scalar, gamma: Scalar, support: Incidence
 ) -> PDSState:
     """Take one step of primal-dual splitting (the paper's Algorithm 2, sign of q2 corrected):
 

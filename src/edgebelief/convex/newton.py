@@ -10,7 +10,6 @@ the residual falls to the tolerance even where rounding would hide it in plain f
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -36,6 +35,8 @@ FAR, STRETCH = 0.9, 1.5
 # is rounding error.
 PATIENCE = 20
 
+_thread_pools = cache(ThreadpoolController)  # made once, because it searches all loaded libraries
+
 
 class Outcome(NamedTuple):
     """The result of `newton_solve`."""
@@ -50,25 +51,16 @@ class Outcome(NamedTuple):
 def newton_solve(
     e: Edges, theta: float, support: Support, lam: Nodes | None, tol: float, max_iter: int
 ) -> Outcome:
-    """Solve from the duals `lam`; without them, by continuation from `start`."""
-    with _calm_blas(support.n_nodes):
-        return _newton_solve(e, theta, support, lam, tol, max_iter)
+    """Solve from the duals `lam`; without them, by continuation from `start`.
 
-
-def _calm_blas(n_nodes: int) -> AbstractContextManager[object]:
-    """Limit BLAS to one thread for matrices of a few hundred rows.
-
-    Two threads are no faster there, and twenty times slower when another process uses the second
-    core, because they wait for each other by spinning.
+    For matrices of a few hundred rows BLAS is limited to one thread. Two are no faster there, and
+    twenty times slower when another process uses the second core, because they wait for each other
+    by spinning.
     """
-    if 64 <= n_nodes < 512:
-        return _thread_pools().limit(limits=1, user_api="blas")
-    return nullcontext()
-
-
-@cache
-def _thread_pools() -> ThreadpoolController:
-    return ThreadpoolController()
+    if 64 <= support.n_nodes < 512:
+        with _thread_pools().limit(limits=1, user_api="blas"):
+            return _newton_solve(e, theta, support, lam, tol, max_iter)
+    return _newton_solve(e, theta, support, lam, tol, max_iter)
 
 
 def _newton_solve(

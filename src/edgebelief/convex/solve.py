@@ -115,9 +115,8 @@ def solve(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from edgebelief import solve
-    >>> e = np.array([1.0, 9.0, 9.0, 9.0, 9.0, 1.0])  # nodes 0, 1 are near; so are 2, 3
+    >>> e = [1.0, 9.0, 9.0, 9.0, 9.0, 1.0]  # nodes 0, 1 are near; so are 2, 3
     >>> solve(e, theta=1.0).adjacency().round(3)
     array([[0.   , 0.618, 0.   , 0.   ],
            [0.618, 0.   , 0.   , 0.   ],
@@ -132,7 +131,7 @@ def solve(
     e, support = check_distances(e, support)
     theta = check_theta(theta)
     lam = None if start is None else _check_start(start, support)
-    return _solve(e, theta, support, lam, tol, max_iter)
+    return solve_checked(e, theta, support, lam, tol, max_iter)
 
 
 def solve_path(
@@ -147,10 +146,8 @@ def solve_path(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from edgebelief.convex import solve_path
-    >>> e = np.array([1.0, 2.0, 3.0])
-    >>> [int(solution.n_edges) for solution in solve_path(e, [0.01, 1.0, 10.0])]
+    >>> [int(s.n_edges) for s in solve_path([1.0, 2.0, 3.0], thetas=[0.01, 1.0, 10.0])]
     [3, 2, 2]
     """
     tol, max_iter = check_stopping(tol, max_iter)
@@ -160,7 +157,7 @@ def solve_path(
     before = latest = None
     for theta in sorted(set(thetas)):
         lam = None if latest is None else _extrapolate(before, latest, theta)
-        solutions[theta] = _solve(e, theta, support, lam, tol, max_iter)
+        solutions[theta] = solve_checked(e, theta, support, lam, tol, max_iter)
         before, latest = latest, solutions[theta]
     return [solutions[theta] for theta in thetas]
 
@@ -173,7 +170,7 @@ def _extrapolate(before: Solution | None, latest: Solution, theta: float) -> np.
     return latest.duals * (latest.duals / before.duals) ** min(ahead, 1.0)
 
 
-def _solve(
+def solve_checked(
     e: Edges, theta: float, support: Support, lam: Nodes | None, tol: float, max_iter: int
 ) -> Solution:
     """Solve with checked arguments, and warn if it does not converge."""
@@ -240,9 +237,7 @@ def _is_traced(x: object) -> TypeGuard[jax.Array]:
 def _check_start(start: ArrayLike, support: Support) -> Nodes:
     lam = as_floats(start, "start")
     if lam.shape != (support.n_nodes,) or not (np.isfinite(lam).all() and (lam > 0).all()):
-        raise SettingError(
-            f"must be {support.n_nodes} positive duals, one per node, such as the .duals of "
-            f"another solution; got shape {lam.shape}, smallest {lam.min():g}.",
-            argument="start",
-        )
+        duals = f"{support.n_nodes} positive duals, one per node, such as another solution's"
+        problem = f"must be {duals}; got shape {lam.shape}, smallest {lam.min():g}."
+        raise SettingError(problem, argument="start")
     return lam

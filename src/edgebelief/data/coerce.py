@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from ..errors import InputError, InputTypeError, InputWarning, Remedy, Setting, SettingError
 from ..validate import as_floats, check_choice, check_names, check_signals
 from .covariates import pair_covariates
-from .dataset import GraphDataset, GraphRecord, with_labels
+from .dataset import GraphDataset, GraphRecord, frozen, with_labels
 from .files import edges_to_matrix
 from .signals import Metric, Missing, Transform, distances, graph_matrix, transformed
 
@@ -39,14 +39,10 @@ class Graphs(NamedTuple):
     single: bool
 
     def shaped(self, parts: Sequence[np.ndarray]) -> Any:
-        """Return an array for each graph, in the form the graphs came in.
-
-        One graph: its array. Several of one shape: stacked. Of several shapes: a list.
-        """
+        """Return the array of one graph, or several stacked, or in a list where shapes differ."""
         if self.single:
             return parts[0]
-        same = len({part.shape for part in parts}) == 1
-        return np.stack(parts) if same else list(parts)
+        return np.stack(parts) if len({part.shape for part in parts}) == 1 else list(parts)
 
 
 def graphs_from(
@@ -61,34 +57,24 @@ def graphs_from(
 ) -> Graphs:
     """Make a data set of whatever holds one graph or several.
 
-    Parameters
-    ----------
-    x : array_like, DataFrame, sequence of those, or GraphDataset
-        Distances or signals, by `metric`. A frame's columns are node names. A `GraphDataset`, or a
-        list of its records, holds distances whatever the metric.
-    a : array_like, sparse matrix, networkx.Graph, DataFrame, or a sequence of those, optional
-        Labels: 0, 1, NaN for unknown. A frame is an adjacency (node names on both sides) or an edge
-        list (columns source, target and, if wanted, one with 0, 1 or nothing; pairs that are not
-        listed are no edges). One entry of a sequence may be None: a graph without labels.
-    covariates : DataFrame, mapping, or a sequence of those, optional
-        What else is known of the pairs of the graph, or of each: see `pair_covariates`. Those that
-        a `GraphDataset` has are kept, and joined by these.
-    metric : "precomputed", a metric of `distances`, or callable
-        A function takes an array (P, N) and returns distances, (n_edges,) or (N, N).
-    missing : {"error", "pairwise"}
-        See `distances`.
-    transform : {"log", "diff", "log-returns", "standardize"}, optional
-        Of signals, before distances: see `transformed`.
-    weighted : bool
-        Whether labels are weights: above 0 for an edge, 0 for none, NaN for unknown. Of a
-        `networkx.Graph` the attribute weight; of an edge list the column weight, or the only one
-        beside source and target.
+    `x` holds distances or signals, by `metric`; the columns of a frame are node names. A
+    `GraphDataset`, or a list of its records, holds distances whatever the metric. A function as
+    `metric` takes an array (P, N) and returns distances, (n_edges,) or (N, N). For `missing` and
+    `transform` see `distances` and `transformed`.
+
+    `a` holds labels (0, 1, NaN for unknown), or weights if `weighted` (above 0 for an edge, 0 for
+    none, NaN for unknown). A frame is an adjacency (node names on both sides) or an edge list:
+    columns source, target and, if wanted, one of labels; pairs that are not listed are no edges.
+    Weights are the attribute weight of a `networkx.Graph`; in an edge list the column weight, or
+    the only one beside source and target. An entry of a sequence may be None: no labels.
+
+    For `covariates` see `pair_covariates`; they are added to those that a `GraphDataset` has.
 
     Examples
     --------
-    >>> import networkx as nx, numpy as np
+    >>> import networkx as nx
     >>> from edgebelief.data.coerce import graphs_from
-    >>> signals = np.array([[0.0, 1.0, 3.0], [0.0, 1.0, 1.0]])
+    >>> signals = [[0.0, 1.0, 3.0], [0.0, 1.0, 1.0]]
     >>> graphs_from(signals, nx.path_graph(3), metric="sqeuclidean").data
     <GraphDataset: 1 graphs of 3 nodes, 3 of 3 labels known>
     """
@@ -98,11 +84,11 @@ def graphs_from(
     try:
         labels = None if a is None else _label_parts(a, len(parts), single)
         if data is None:
-            settings = (metric, missing, transform)
-            measured = [
-                _measured(t, part, None if labels is None else labels[t], *settings)
+            label_of = [None] * len(parts) if labels is None else labels
+            measured = (
+                _measured(t, part, label_of[t], metric, missing, transform)
                 for t, part in enumerate(parts)
-            ]
+            )
             e, names, counts = zip(*measured, strict=True)
             data = GraphDataset(e, names=names, n_signals=counts)
         data = data if labels is None else _labelled(data, labels, weighted)
@@ -126,13 +112,9 @@ def check_form(metric: object, missing: object, transform: object) -> None:
 
 def rescaled(data: GraphDataset, factors: Sequence[float]) -> GraphDataset:
     """Multiply the distances of each graph by its factor."""
-    new = []
-    for record, factor in zip(data, factors, strict=True):
-        with np.errstate(over="ignore"):  # infinite ones are for the caller to refuse
-            e = record.e * factor
-        e.flags.writeable = False
-        new.append(record._replace(e=e))
-    return GraphDataset._of(new)
+    with np.errstate(over="ignore"):  # infinite ones are for the caller to refuse
+        scaled = [frozen(record.e * factor) for record, factor in zip(data, factors, strict=True)]
+    return GraphDataset._of([record._replace(e=e) for record, e in zip(data, scaled, strict=True)])
 
 
 @contextmanager
@@ -182,18 +164,14 @@ def _parts(x: Any) -> tuple[list[Any], bool]:
         return list(array), False
     if array.ndim in (1, 2):
         return [array], True
-    raise InputError(
-        f"has {array.ndim} axes, shape {array.shape}; one graph has 2, (N, N) distances or (P, N) "
-        f"signals, and several have 3.",
-        argument="X",
-    )
+    problem = "one graph has 2, (N, N) distances or (P, N) signals, and several have 3."
+    raise InputError(f"has {array.ndim} axes, shape {array.shape}; {problem}", argument="X")
 
 
 def _is_frame(x: object) -> bool:
     if hasattr(x, "columns") and not isinstance(x, pd.DataFrame):
-        raise InputTypeError(
-            f"a {type(x).__name__} is no pandas data frame; convert it (to_pandas)."
-        )
+        name = type(x).__name__
+        raise InputTypeError(f"a {name} is no pandas data frame; convert it (to_pandas).")
     return isinstance(x, pd.DataFrame)
 
 
@@ -218,25 +196,21 @@ def _measured(
         with _in_graph(t):
             e = as_floats(e, "what the metric returned")
             if e.shape not in ((len(names),) * 2, (len(names) * (len(names) - 1) // 2,)):
-                raise InputError(
-                    f"the metric returned shape {e.shape}; of {len(names)} nodes it must be a "
-                    f"matrix, a row per node, or a vector with an entry per pair."
-                )
+                wanted = f"of {len(names)} nodes it must be a matrix, or a vector over the pairs"
+                raise InputError(f"the metric returned shape {e.shape}; {wanted}.")
     return e, names, float(np.mean((~np.isnan(x)).sum(0)))
 
 
 def _checked_shape(distances: Any) -> Any:
     shape = np.shape(distances)
     if len(shape) == 2 and shape[0] != shape[1]:
-        raise InputError(
-            f"must be a square matrix; got shape {shape}",
-            argument="distances",
-            remedy=Remedy(
-                "If these are signals (rows observations, columns nodes), say which distance: {}, "
-                "log-euclidean or correlation",
-                Setting("metric", "sqeuclidean"),
-            ),
+        remedy = Remedy(
+            "If these are signals (rows observations, columns nodes), say which distance: {}, "
+            "log-euclidean or correlation",
+            Setting("metric", "sqeuclidean"),
         )
+        problem = f"must be a square matrix; got shape {shape}"
+        raise InputError(problem, argument="distances", remedy=remedy)
     return distances
 
 
@@ -250,12 +224,10 @@ def _check_orientation(signals: ArrayLike, label: Any) -> None:
     elif np.ndim(label) == 2 and not _is_edge_list(label):
         n_nodes = label.shape[0]
     if len(shape) == 2 and n_nodes == shape[0] != shape[1]:
-        raise InputError(
-            f"have a row per observation and a column per node; these have shape {shape}, and the "
-            f"labels {n_nodes} nodes",
-            argument="signals",
-            remedy=remedy,
+        problem = (
+            f"have a column per node; these have shape {shape}, and the labels {n_nodes} nodes"
         )
+        raise InputError(problem, argument="signals", remedy=remedy)
 
 
 def _label_parts(a: Any, n_graphs: int, single: bool) -> list[Any]:
@@ -267,18 +239,13 @@ def _label_parts(a: Any, n_graphs: int, single: bool) -> list[Any]:
         one = whole or np.ndim(a) in (1, 2)
     iterable = hasattr(a, "__iter__") and not isinstance(a, str | bytes | dict)
     if not one and not (iterable and getattr(a, "ndim", 1) > 0):
-        raise InputTypeError(
-            f"must hold the labels of graphs (arrays, sparse matrices, NetworkX graphs or data "
-            f"frames, one or a list of them); got {type(a).__name__}.",
-            argument="A",
-        )
+        forms = "arrays, sparse matrices, NetworkX graphs or data frames, one or a list of them"
+        problem = f"must hold the labels of graphs ({forms}); got {type(a).__name__}."
+        raise InputTypeError(problem, argument="A")
     parts = [a] if one else list(a)
     if len(parts) != n_graphs:
-        raise InputError(
-            f"has the labels of {len(parts)} graphs and X has {n_graphs}; one for each, None where "
-            f"there are none.",
-            argument="A",
-        )
+        problem = f"has the labels of {len(parts)} graphs and X has {n_graphs}"
+        raise InputError(problem, argument="A", remedy="one for each, None where there are none")
     for t, part in enumerate(parts):
         if isinstance(part, list | tuple):
             with _in_graph(t):
@@ -305,10 +272,8 @@ def _informed(data: GraphDataset, covariates: Any) -> GraphDataset:
     whole = _is_frame(covariates) or isinstance(covariates, Mapping)
     parts = [covariates] if whole else list(covariates)
     if len(parts) != len(data):
-        raise InputError(
-            f"are those of {len(parts)} graphs and X has {len(data)}; one for each.",
-            argument="covariates",
-        )
+        problem = f"are those of {len(parts)} graphs and X has {len(data)}; one for each."
+        raise InputError(problem, argument="covariates")
     records = []
     for t, (record, given) in enumerate(zip(data, parts, strict=True)):
         with _in_graph(t):
@@ -335,53 +300,35 @@ def check_has_weights(graph: nx.Graph) -> None:
     """Refuse a graph with edges that have no attribute weight, which would count as one."""
     for i, j, weight in graph.edges(data="weight"):
         if weight is None:
-            raise InputError(
-                f"the edge {i!r}, {j!r} has no attribute weight",
-                remedy=[
-                    "give it one",
-                    Remedy("leave {} out for a graph without weights", Setting("weighted")),
-                ],
-            )
+            without = Remedy("leave {} out for a graph without weights", Setting("weighted"))
+            problem = f"the edge {i!r}, {j!r} has no attribute weight"
+            raise InputError(problem, remedy=["give it one", without])
 
 
 def weight_column(table: pd.DataFrame, where: str | Path = "the edge list") -> str:
     """Return the column of an edge list with the weights: that called weight, or the only one."""
     others = [str(name) for name in table.columns if name not in ("source", "target")]
     if "weight" not in others and len(others) != 1:
-        raise InputError(
-            f"no column weight beside source and target; it has {list(table.columns)}. Weighted "
-            f"edges need one.",
-            where=where,
-        )
+        problem = f"no column weight beside source and target; it has {list(table.columns)}."
+        raise InputError(problem, where=where)
     return "weight" if "weight" in others else others[0]
 
 
 def _graph_matrix(graph: nx.Graph, names: tuple[str, ...]) -> Float[np.ndarray, "nodes nodes"]:
     """Return the adjacency by node name; a node that the graph does not have has no edges."""
     weights = graph_matrix(graph)
-    place = {name: i for i, name in enumerate(names)}
     named = check_names(graph.nodes, len(graph), "the label graph's nodes")
-    unknown = sorted(set(named) - set(place))
-    if unknown:
+    if unknown := sorted(set(named) - set(names)):
         raise InputError(
             f"the label graph has nodes {unknown[:5]} that X has not; X's are {list(names[:5])} ..."
         )
-    matrix = np.zeros((len(names), len(names)))
-    if named:
-        at = [place[name] for name in named]
-        matrix[np.ix_(at, at)] = weights
-    return matrix
+    matrix = pd.DataFrame(weights, named, named, dtype=float)
+    return matrix.reindex(index=names, columns=names, fill_value=0.0).to_numpy()
 
 
 def warn_if_alike(data: GraphDataset) -> None:
     """Warn of graphs whose distances are all equal: they do not tell which edges are there."""
     for t, record in enumerate(data):
         if record.e.size > 1 and np.ptp(record.e) == 0:
-            warnings.warn(
-                InputWarning(
-                    f"all its distances are {record.e[0]:g}; they do not tell one pair from "
-                    f"another, and every edge will be believed alike.",
-                    graph=t,
-                ),
-                stacklevel=3,
-            )
+            problem = f"all its distances are {record.e[0]:g}; every edge will be believed alike."
+            warnings.warn(InputWarning(problem, graph=t), stacklevel=3)

@@ -51,11 +51,9 @@ def pair_covariates(given: object, names: Sequence[str]) -> dict[str, np.ndarray
     elif isinstance(given, Mapping):
         vectors = {str(name): _from_matrix(str(name), x, names) for name, x in given.items()}
     else:
-        raise InputTypeError(
-            f"are a data frame (a row per pair with source and target, or per node), or a mapping "
-            f"from names to matrices; got {type(given).__name__}.",
-            argument="covariates",
-        )
+        forms = "a data frame (a row per pair with source and target, or per node), or a mapping"
+        problem = f"are {forms} from names to matrices; got {type(given).__name__}."
+        raise InputTypeError(problem, argument="covariates")
     if not vectors:
         raise InputError("covariates: there are none in it.")
     for values in vectors.values():
@@ -71,27 +69,25 @@ def _from_pairs(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, np.ndarr
     if (low < 0).any():
         row = int(np.argmax(low < 0))
         pair = tuple(str(frame[end].iloc[row]) for end in ENDS)
-        raise InputError(
-            f"covariates: the pair {pair} is not among the nodes, {list(names[:5])} ..."
-        )
+        problem = f"the pair {pair} is not among the nodes, {list(names[:5])} ..."
+        raise InputError(f"covariates: {problem}")
     if (low == high).any():
         row = int(np.argmax(low == high))
         raise InputError(f"covariates: {names[low[row]]!r} is paired with itself.")
-    order = np.full((len(names),) * 2, -1)
-    order[low, high] = np.arange(len(frame))
-    rows, cols = Complete(len(names)).endpoints
-    if len(frame) > np.unique(low * len(names) + high).size:
-        times = np.zeros(order.shape, int)
-        np.add.at(times, (low, high), 1)
+    times = np.zeros((len(names),) * 2, int)
+    np.add.at(times, (low, high), 1)
+    if (times > 1).any():
         i, j = np.argwhere(times > 1)[0]
         raise InputError(f"covariates: the pair {names[i]!r}, {names[j]!r} has two rows.")
+    order = np.full(times.shape, -1)
+    order[low, high] = np.arange(len(frame))
+    rows, cols = Complete(len(names)).endpoints
     chosen = order[rows, cols]
     if (chosen < 0).any():
         k = int(np.argmax(chosen < 0))
-        raise InputError(
-            f"covariates: the pair {names[rows[k]]!r}, {names[cols[k]]!r} has no row; every pair "
-            f"needs a value ({int((chosen < 0).sum())} have none)."
-        )
+        i, j, n_missing = rows[k], cols[k], int((chosen < 0).sum())
+        problem = f"the pair {names[i]!r}, {names[j]!r} has no row; every pair needs a value"
+        raise InputError(f"covariates: {problem} ({n_missing} have none).")
     where = frame[ENDS].astype(str).agg(", ".join, axis=1)
     return {
         str(name): _values(frame[name], str(name), where)[chosen]
@@ -103,8 +99,7 @@ def _from_pairs(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, np.ndarr
 def _from_nodes(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, np.ndarray]:
     check_names(frame.columns, frame.shape[1], "covariates: columns")
     index = list(check_names(frame.index, len(frame), "covariates: node names"))
-    missing = [name for name in names if name not in index]
-    if missing:
+    if missing := [name for name in names if name not in index]:
         raise InputError(
             f"covariates: no row for nodes {missing[:5]}; a frame without the columns source and "
             f"target has a row per node, named in its index. It has {index[:5]} ..."
@@ -124,29 +119,23 @@ def _from_nodes(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, np.ndarr
 def _from_matrix(name: str, given: object, names: Sequence[str]) -> np.ndarray:
     if isinstance(given, pd.DataFrame):
         given = same_nodes(given, f"covariate {name!r}", names).to_numpy()
-    array = np.asarray(given)
-    rows, cols = Complete(len(names)).endpoints
-    n = len(names)
+    array, n = np.asarray(given), len(names)
+    rows, cols = Complete(n).endpoints
     if array.shape not in ((n, n), (rows.size,)):
-        raise InputError(
-            f"covariate {name!r} has shape {array.shape}; of {n} nodes it must be a matrix "
-            f"({n}, {n}) or a vector of {rows.size} pairs."
-        )
+        wanted = f"of {n} nodes it must be a matrix ({n}, {n}) or a vector of {rows.size} pairs"
+        raise InputError(f"covariate {name!r} has shape {array.shape}; {wanted}.")
     pairs = pd.Series([f"{names[i]}, {names[j]}" for i, j in zip(rows, cols, strict=True)])
     if array.ndim == 1:
         return _values(pd.Series(array), name, pairs)
     both = array[rows, cols], array[cols, rows]
     upper, lower = (_values(pd.Series(x), name, pairs) for x in both)
-    if upper.dtype.kind == "U":
-        unequal = upper != lower
-    else:
+    unequal = upper != lower
+    if upper.dtype.kind != "U":
         unequal = np.abs(upper - lower) > 1e-8 * np.abs(upper).max(initial=0.0)
     if unequal.any():
         k = int(np.argmax(unequal))
-        raise InputError(
-            f"covariate {name!r} is not symmetric: of the pair {pairs[k]} it is {upper[k]} one "
-            f"way and {lower[k]} the other; edges have no direction."
-        )
+        both_ways = f"of the pair {pairs[k]} it is {upper[k]} one way and {lower[k]} the other"
+        raise InputError(f"covariate {name!r} is not symmetric: {both_ways}.")
     return upper
 
 
@@ -154,14 +143,10 @@ def _values(column: pd.Series, name: str, where: pd.Series) -> np.ndarray:
     """Return a column as numbers, or text for categories; refuse gaps."""
     if column.isna().any():
         at = where.iloc[int(np.argmax(column.isna()))]
-        raise InputError(
-            f"covariate {name!r} is missing for {at}",
-            remedy="fill the gap (a category of its own, say)",
-        )
-    text = isinstance(column.dtype, pd.CategoricalDtype) or any(
-        isinstance(cell, str) for cell in column
-    )
-    if text:
+        remedy = "fill the gap (a category of its own, say)"
+        raise InputError(f"covariate {name!r} is missing for {at}", remedy=remedy)
+    is_category = isinstance(column.dtype, pd.CategoricalDtype)
+    if is_category or any(isinstance(cell, str) for cell in column):
         return np.array([str(cell) for cell in column])
     values = as_floats(column.to_numpy(), f"covariate {name!r}").copy()
     if not np.isfinite(values).all():

@@ -10,28 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from .. import validate
 from ..edges import Complete
 from ..errors import InputError, InputIndexError, InputTypeError
-from ..validate import (
-    check_distances,
-    check_edge_weights,
-    check_labels,
-    check_names,
-    check_number,
-    is_one_graph,
-    same_nodes,
-)
+from . import signals
 from .covariates import pair_covariates
 from .ensembles import Ensemble
 from .randomness import Key, split
-from .signals import (
-    Filter,
-    SquareRootInverse,
-    adjacency_of,
-    distances,
-    expected_distances,
-    smooth_signals,
-)
 
 
 class GraphRecord(NamedTuple):
@@ -88,21 +73,14 @@ class Stack(NamedTuple):
     @property
     def log_w(self) -> Float[np.ndarray, "graphs edges"] | None:
         """The logarithms of the weights of the edges; NaN elsewhere."""
-        if self.w is None:
-            return None
-        return np.log(np.where(self.w > 0, self.w, np.nan))
+        return None if self.w is None else np.log(np.where(self.w > 0, self.w, np.nan))
 
     def part(self, graphs: slice) -> Stack:
         """Return the stack of some of its graphs."""
-        return Stack(
-            self.places[graphs],
-            self.e[graphs],
-            self.a[graphs],
-            self.known[graphs],
-            self.support,
-            {name: values[graphs] for name, values in self.covariates.items()},
-            None if self.w is None else self.w[graphs],
-        )
+        places, e, a, known = (array[graphs] for array in self[:4])
+        covariates = {name: values[graphs] for name, values in self.covariates.items()}
+        w = None if self.w is None else self.w[graphs]
+        return Stack(places, e, a, known, self.support, covariates, w)
 
 
 class GraphDataset(Sequence[GraphRecord]):
@@ -155,7 +133,7 @@ class GraphDataset(Sequence[GraphRecord]):
         *,
         weighted: bool = False,
     ):
-        if is_one_graph(e):
+        if validate.is_one_graph(e):
             problem = "holds the distances of several graphs; for one graph pass [e]."
             raise InputTypeError(problem, argument="e")
         e = list(e)
@@ -181,7 +159,7 @@ class GraphDataset(Sequence[GraphRecord]):
         n_nodes: int,
         *,
         n_signals: int | None = None,
-        filter: Filter = SquareRootInverse(),
+        filter: signals.Filter = signals.SquareRootInverse(),
     ) -> GraphDataset:
         """Draw graphs from an ensemble, with the distances of smooth signals on them.
 
@@ -203,12 +181,12 @@ class GraphDataset(Sequence[GraphRecord]):
         e, a = [], []
         for graph_key, signal_key in (split(k, 2) for k in split(key, n_graphs)):
             graph = ensemble.sample(graph_key, n_nodes)
-            e.append(
-                expected_distances(graph, filter)
-                if n_signals is None
-                else distances(smooth_signals(signal_key, graph, n_signals, filter))
-            )
-            a.append(adjacency_of(graph))
+            if n_signals is None:
+                e.append(signals.expected_distances(graph, filter))
+            else:
+                x = signals.smooth_signals(signal_key, graph, n_signals, filter)
+                e.append(signals.distances(x))
+            a.append(signals.adjacency_of(graph))
         return cls(e, a, n_signals=np.inf if n_signals is None else n_signals)
 
     def __len__(self) -> int:
@@ -262,21 +240,14 @@ class GraphDataset(Sequence[GraphRecord]):
         for n_nodes in np.unique(sizes):
             places = np.flatnonzero(sizes == n_nodes)
             members = [self._records[t] for t in places]
-            stacks.append(
-                Stack(
-                    places,
-                    np.stack([record.e for record in members]),
-                    np.stack([record.a for record in members]),
-                    np.stack([record.known for record in members]),
-                    Complete(int(n_nodes)),
-                    {
-                        name: _stacked(name, [record.covariates[name] for record in members])
-                        for name in members[0].covariates
-                        if all(name in record.covariates for record in members)
-                    },
-                    _stacked_weights(members),
-                )
-            )
+            e, a, known = map(np.stack, zip(*((r.e, r.a, r.known) for r in members), strict=True))
+            covariates = {
+                name: _stacked(name, [record.covariates[name] for record in members])
+                for name in members[0].covariates
+                if all(name in record.covariates for record in members)
+            }
+            support, w = Complete(int(n_nodes)), _stacked_weights(members)
+            stacks.append(Stack(places, e, a, known, support, covariates, w))
         return stacks
 
     def __repr__(self) -> str:
@@ -313,13 +284,18 @@ def _record(
     t: int, weighted: bool, e: object, a: object, names: Any, n_signals: Any, covariates: object
 ) -> GraphRecord:
     try:
-        if n_signals is not None and not (n_signals := check_number(n_signals, "n_signals")) >= 1:
+        if (
+            n_signals is not None
+            and not (n_signals := validate.check_number(n_signals, "n_signals")) >= 1
+        ):
             raise InputError(f"must be at least 1; got {n_signals:g}.", argument="n_signals")
         names = getattr(e, "columns", None) if names is None else names
-        vector, support = check_distances(e, names=names)
+        vector, support = validate.check_distances(e, names=names)
         assert isinstance(support, Complete)
-        names = check_names(range(support.n_nodes) if names is None else names, support.n_nodes)
-        vector = _frozen(vector.copy())  # the caller's array stays the caller's
+        names = validate.check_names(
+            range(support.n_nodes) if names is None else names, support.n_nodes
+        )
+        vector = frozen(vector.copy())  # the caller's array stays the caller's
         unlabelled = GraphRecord(vector, vector, vector, names, n_signals)
         record = with_labels(unlabelled, a, weighted)
         return record._replace(covariates=pair_covariates(covariates, names))
@@ -332,16 +308,14 @@ def with_labels(record: GraphRecord, a: Any, weighted: bool) -> GraphRecord:
     support, names = record.support, record.names
     a = np.full(support.n_edges, np.nan) if a is None else a
     if hasattr(a, "columns"):  # by name, whatever order it comes in
-        a = same_nodes(a, "labels", names)
-    w = _frozen(check_edge_weights(a, support, names)) if weighted else None
-    label, known = check_labels(a if w is None else _presence(w), support, names)
-    return record._replace(a=_frozen(label), known=_frozen(known), w=w)
+        a = validate.same_nodes(a, "labels", names)
+    w = frozen(validate.check_edge_weights(a, support, names)) if weighted else None
+    present = a if w is None else np.where(np.isnan(w), np.nan, w > 0)
+    label, known = validate.check_labels(present, support, names)
+    return record._replace(a=frozen(label), known=frozen(known), w=w)
 
 
-def _frozen(array: np.ndarray) -> np.ndarray:
+def frozen(array: np.ndarray) -> np.ndarray:
+    """Make an array read-only, and return it."""
     array.flags.writeable = False
     return array
-
-
-def _presence(w: Float[np.ndarray, " edges"]) -> Float[np.ndarray, " edges"]:
-    return np.where(np.isnan(w), np.nan, w > 0)

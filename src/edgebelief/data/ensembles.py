@@ -37,10 +37,8 @@ class Ensemble(abc.ABC):
             Nodes 0 to N-1; with positions or blocks as node attributes where the ensemble has them.
         """
         if n_nodes < 2 or max_tries < 1:
-            raise InputError(
-                f"a graph needs at least 2 nodes, and a try; got n_nodes={n_nodes}, "
-                f"max_tries={max_tries}."
-            )
+            problem = f"got n_nodes={n_nodes}, max_tries={max_tries}."
+            raise InputError(f"a graph needs at least 2 nodes, and a try; {problem}")
         rng = generator(key)
         for _ in range(max_tries):
             graph = self.draw(rng, n_nodes)

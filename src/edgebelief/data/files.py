@@ -38,11 +38,10 @@ def read_signals(path: str | Path, *, transpose: bool = False) -> pd.DataFrame:
 
     Examples
     --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
+    >>> import pathlib, tempfile
     >>> from edgebelief.data import read_signals
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "signals.csv"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "signals.csv")
     ...     _ = path.write_text("day;ada;bob\nMon;0,5;1\nTue;;2\n")
     ...     read_signals(path)
          ada  bob
@@ -52,19 +51,19 @@ def read_signals(path: str | Path, *, transpose: bool = False) -> pd.DataFrame:
     table = read_table(path)
     body, rows = table, [str(i) for i in range(len(table))]
     names = [str(name) for name in table.columns]
+    counts = [[str(i + first) for i in range(len(names))] for first in (0, 1)]
     if table.shape[1] > 1 and (names[0] == "" or not any_number(table.iloc[:, 0])):
         rows, names = [str(cell) for cell in table.iloc[:, 0]], names[1:]
         body = table.iloc[:, 1:]
-    elif all(is_number(name) for name in names) and names not in _counted(len(names)):
+    elif all(is_number(name) for name in names) and names not in counts:
         body = pd.DataFrame(np.vstack([pd.DataFrame([names]), table]))
         names, rows = [str(i) for i in range(len(names))], [str(i) for i in range(len(body))]
     body.attrs = table.attrs
-    if transpose:
-        check_names(rows, len(rows), "node names", path)
-        values = numbers_of(body.set_axis(names, axis=1), path)
-        return pd.DataFrame(values.T, index=names, columns=rows)
-    check_names(names, len(names), "node names", path)
-    return pd.DataFrame(numbers_of(body.set_axis(names, axis=1), path), index=rows, columns=names)
+    nodes = rows if transpose else names
+    check_names(nodes, len(nodes), "node names", path)
+    values = numbers_of(body.set_axis(names, axis=1), path)
+    signals = pd.DataFrame(values, index=rows, columns=names)
+    return signals.T if transpose else signals
 
 
 def read_matrix(path: str | Path) -> pd.DataFrame:
@@ -83,11 +82,10 @@ def read_matrix(path: str | Path) -> pd.DataFrame:
 
     Examples
     --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
+    >>> import pathlib, tempfile
     >>> from edgebelief.data import read_matrix
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "distances.csv"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "distances.csv")
     ...     _ = path.write_text("node,ada,bob\nada,0,1.5\nbob,1.5,0\n")
     ...     read_matrix(path)
          ada  bob
@@ -108,11 +106,9 @@ def read_matrix(path: str | Path) -> pd.DataFrame:
         body = table.iloc[:, 1:]
         columns = [str(name) for name in body.columns]
         if len(names) != len(columns):
-            raise InputError(
-                f"{len(names)} rows and {len(columns)} columns after the first; a matrix file has "
-                f"node names in its first column and its header, the same ones.",
-                where=path,
-            )
+            problem = f"{len(names)} rows and {len(columns)} columns after the first"
+            remedy = "a matrix file has the same node names in its first column and its header"
+            raise InputError(problem, where=path, remedy=remedy)
     check_names(names, len(names), "node names", path)
     if sorted(columns) != sorted(names):
         odd = sorted(set(columns) ^ set(names))[:5]
@@ -126,11 +122,10 @@ def write_matrix(path: str | Path, matrix: Any, names: Sequence[Hashable] | None
 
     Examples
     --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
+    >>> import pathlib, tempfile
     >>> from edgebelief.data import write_matrix
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "m.csv"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "m.csv")
     ...     write_matrix(path, [[0, 1], [1, 0]], names=["ada", "bob"])
     ...     print(path.read_text())
     "node","ada","bob"
@@ -145,7 +140,10 @@ def write_matrix(path: str | Path, matrix: Any, names: Sequence[Hashable] | None
         raise InputError(f"must be square; got shape {values.shape}.", argument="matrix")
     names = check_names(range(len(values)) if names is None else names, len(values))
     frame = pd.DataFrame(values, columns=pd.Index(names))
-    frame.insert(0, _unused("node", names), list(names))
+    header = "node"  # of the first column, unlike any node
+    while header in names:
+        header += "_"
+    frame.insert(0, header, list(names))
     write_table(path, frame)
 
 
@@ -173,11 +171,10 @@ def read_edges(
 
     Examples
     --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
+    >>> import pathlib, tempfile
     >>> from edgebelief.data import read_edges
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "edges.csv"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "edges.csv")
     ...     _ = path.write_text("source,target\nada,bob\nbob,cy\n")
     ...     read_edges(path, fill=0)
          ada  bob   cy
@@ -198,23 +195,16 @@ def edges_to_matrix(
 ) -> pd.DataFrame:
     """Make the matrix that `read_edges` returns of a table; `where` is what messages call it."""
     check_names(table.columns, table.shape[1], "columns", where)
-    missing = {"source", "target"} - set(table.columns)
-    if missing:
+    if missing := {"source", "target"} - set(table.columns):
         problem = f"no column {sorted(missing)}; it has {list(table.columns)}."
         raise InputError(problem, where=where)
     others = [name for name in table.columns if name not in ("source", "target")]
     if value is None and len(others) > 1:
-        raise InputError(
-            f"which of {others} is it?",
-            where=where,
-            remedy=[
-                Remedy("say {}", Setting("value", ...)),
-                "keep one of them beside source and target",
-            ],
-        )
+        say, keep = Remedy("say {}", Setting("value", ...)), "keep one beside source and target"
+        raise InputError(f"which of {others} is it?", where=where, remedy=[say, keep])
     if value is not None and value not in others:
         raise InputError(f"no column {value!r}; it has {others}.", where=where)
-    value = value or (others[0] if others else None)
+    value = value or next(iter(others), None)
     numbers = np.ones(len(table)) if value is None else numbers_of(table[[value]], where)[:, 0]
     pairs = table[["source", "target"]].astype(object)
     ends = pairs.where(pairs.notna(), "").astype(str).to_numpy()
@@ -225,8 +215,7 @@ def edges_to_matrix(
     names = listed if names is None else list(names)
     names = list(check_names(names, len(names)))
     place = {name: i for i, name in enumerate(names)}
-    unknown = [name for name in listed if name not in place]
-    if unknown:
+    if unknown := [name for name in listed if name not in place]:
         raise InputError(f"{unknown[:5]} are not among the given names.", where=where)
     i, j = np.array([[place[name] for name in pair] for pair in ends], int).reshape(-1, 2).T
     if (i == j).any():
@@ -235,11 +224,9 @@ def edges_to_matrix(
     _, first = np.unique(np.minimum(i, j) * len(names) + np.maximum(i, j), return_index=True)
     if len(first) < len(ends):
         row = int(np.setdiff1d(np.arange(len(ends)), first)[0])
-        raise InputError(
-            f"the pair {ends[row, 0]!r}, {ends[row, 1]!r} is listed twice (edges have no "
-            f"direction).",
-            where=f"{where}, row {row + 2}",
-        )
+        source, target = ends[row]
+        problem = f"the pair {source!r}, {target!r} is listed twice (edges have no direction)."
+        raise InputError(problem, where=f"{where}, row {row + 2}")
     matrix = np.full((len(names), len(names)), float(fill))
     matrix[i, j] = matrix[j, i] = numbers
     np.fill_diagonal(matrix, 0.0)
@@ -260,11 +247,10 @@ def write_edges(
 
     Examples
     --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
+    >>> import pathlib, tempfile
     >>> from edgebelief.data import write_edges
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "edges.csv"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "edges.csv")
     ...     write_edges(path, [0.5, 0.0, 0.25], names=["ada", "bob", "cy"])
     ...     print(path.read_text())
     "source","target","weight"
@@ -282,9 +268,8 @@ def write_edges(
         values = check_symmetric(values, support, "a", names, allow_nan=True)
     else:
         support = complete_support(values.size, "a")
-    texts = check_names(range(support.n_nodes) if names is None else names, support.n_nodes)
-    nodes = np.array(texts)
-    rows, cols = support.endpoints
+    names = check_names(range(support.n_nodes) if names is None else names, support.n_nodes)
+    nodes, (rows, cols) = np.array(names), support.endpoints
     kept = np.ones(values.size, bool) if keep_zeros else values != 0
     columns = {"source": nodes[rows[kept]], "target": nodes[cols[kept]], value: values[kept]}
     write_table(path, pd.DataFrame(columns))
@@ -297,25 +282,22 @@ def read_covariates(path: str | Path) -> pd.DataFrame:
 
     Examples
     --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
+    >>> import pathlib, tempfile
     >>> from edgebelief.data import read_covariates
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "people.csv"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "people.csv")
     ...     _ = path.write_text("name,age,team\nada,30,x\nbob,34,y\n")
     ...     read_covariates(path).to_dict("list")
     {'age': [30.0, 34.0], 'team': ['x', 'y']}
     """
     table = read_table(path)
     check_names(table.columns, table.shape[1], "columns", path)
-    of_pairs = {"source", "target"} <= set(table.columns)
-    if not of_pairs:
-        table = table.set_index(table.columns[0])
-    ends = ("source", "target") if of_pairs else ()
+    ends = {"source", "target"}
+    if not ends <= set(table.columns):
+        table, ends = table.set_index(table.columns[0]), set()
     covariates = [name for name in table.columns if name not in ends]
     if not covariates:
-        problem = f"no covariates; it has the columns {list(table.columns)} alone."
-        raise InputError(problem, where=path)
+        raise InputError(f"no covariates; it has the columns {list(table.columns)}.", where=path)
     for name in covariates:
         cells = table[name].astype(object)
         cells = cells.where(cells.notna() & (cells != ""), None)
@@ -332,12 +314,11 @@ def save_dataset(path: str | Path, data: GraphDataset) -> None:
 
     Examples
     --------
-    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> from edgebelief.data import GraphDataset, load_dataset, save_dataset
     >>> with TemporaryDirectory() as folder:
-    ...     save_dataset(Path(folder) / "data.npz", GraphDataset([[1.0, 2.0, 3.0]]))
-    ...     load_dataset(Path(folder) / "data.npz")
+    ...     save_dataset(f"{folder}/data.npz", GraphDataset([[1.0, 2.0, 3.0]]))
+    ...     load_dataset(f"{folder}/data.npz")
     <GraphDataset: 1 graphs of 3 nodes, 0 of 3 labels known>
     """
     weighted = [record.w is not None for record in data]
@@ -386,8 +367,7 @@ def load_dataset(path: str | Path) -> GraphDataset:
         except Exception:  # zipfile, zlib and numpy have a dozen of their own
             problem = "not an npz file, or damaged, or with Python objects, which are not read."
             raise InputError(problem, where=path) from None
-    missing = {"n_nodes", "e", "a", "names"} - set(arrays)
-    if missing:
+    if missing := {"n_nodes", "e", "a", "names"} - set(arrays):
         raise InputError(f"not a data set of ours, it lacks {sorted(missing)}.", where=path)
     sizes, e, a, names = (arrays[name] for name in ("n_nodes", "e", "a", "names"))
     n_signals = arrays.get("n_signals", np.full(sizes.size, np.nan))
@@ -417,15 +397,3 @@ def load_dataset(path: str | Path) -> GraphDataset:
         [dict(zip(called, parts, strict=True)) for parts in zip(*each, strict=True)] or None,
         weighted=bool(arrays.get("weighted", np.array(False)).all()),
     )
-
-
-def _counted(n: int) -> list[list[str]]:
-    """Return the headers that are names although they are numbers."""
-    return [[str(i + first) for i in range(n)] for first in (0, 1)]
-
-
-def _unused(wish: str, names: Sequence[str]) -> str:
-    """Return `wish`, with underscores until no node is called so."""
-    while wish in names:
-        wish += "_"
-    return wish

@@ -33,6 +33,5 @@ def as_key(key: Key | int) -> Key:
             return key
         if key.dtype == np.uint32 and key.shape == (2,):  # jax.random.PRNGKey
             return jax.random.wrap_key_data(key)
-    raise SettingTypeError(
-        f"must be one JAX key, jax.random.key(0), or an integer; got {key!r}.", argument="key"
-    )
+    problem = f"must be one JAX key, jax.random.key(0), or an integer; got {key!r}."
+    raise SettingTypeError(problem, argument="key")

@@ -55,8 +55,7 @@ def sp500(folder: str | Path, split: tuple[Sequence[str], Sequence[str]] | None 
     returns = prices.apply(np.log).diff().iloc[1:]
 
     def graph(tickers: Sequence[str]) -> GraphDataset:
-        unknown = sorted(set(tickers) - (set(prices.columns) & set(sectors.index)))
-        if unknown:
+        if unknown := sorted(set(tickers) - (set(prices.columns) & set(sectors.index))):
             raise InputError(f"no prices or no sector for {unknown[:5]}.", where=folder)
         ordered = sorted(tickers, key=lambda ticker: (sectors[ticker], ticker))
         e = distances(returns[ordered], metric="correlation")
@@ -152,11 +151,9 @@ def _image_graphs(
     for digit in classes:
         available, needed = np.flatnonzero(labels == digit), n_graphs * per_class
         if len(available) < needed:
-            raise InputError(
-                f"{n_graphs} graphs of {per_class} images of digit {digit} need {needed} different "
-                f"images; there are {len(available)}",
-                remedy="Ask for fewer or smaller graphs",
-            )
+            wish = f"{n_graphs} graphs of {per_class} images of digit {digit}"
+            problem = f"{wish} need {needed} different images; there are {len(available)}"
+            raise InputError(problem, remedy="Ask for fewer or smaller graphs")
         chosen.append(rng.choice(available, needed, replace=False).reshape(n_graphs, per_class))
     e, a, names = [], [], []
     for nodes in np.concatenate(chosen, axis=1):

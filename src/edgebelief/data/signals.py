@@ -88,11 +88,8 @@ def adjacency_of(graph: object) -> Float[np.ndarray, "nodes nodes"]:
     matrix = support.to_matrix(check_symmetric(matrix, support, "the adjacency"))
     if (matrix < 0).any():
         i, j = np.argwhere(matrix < 0)[0]
-        raise InputError(
-            f"is {matrix[i, j]:g}; smoothness needs weights >= 0.",
-            argument="the adjacency",
-            where=(int(i), int(j)),
-        )
+        problem, where = f"is {matrix[i, j]:g}; smoothness needs weights >= 0.", (int(i), int(j))
+        raise InputError(problem, argument="the adjacency", where=where)
     return matrix
 
 
@@ -159,9 +156,8 @@ def transformed(x: Any, transform: Transform) -> Any:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from edgebelief.data import transformed
-    >>> transformed(np.array([[1.0, 4.0], [2.0, 2.0]]), "log-returns").round(3)
+    >>> transformed([[1.0, 4.0], [2.0, 2.0]], "log-returns").round(3)
     array([[ 0.693, -0.693]])
     """
     check_choice(transform, "transform", get_args(Transform))
@@ -170,12 +166,10 @@ def transformed(x: Any, transform: Transform) -> Any:
     if transform in ("log", "log-returns"):
         if (values <= 0).any():
             p, i = np.argwhere(values <= 0)[0]
-            raise InputError(
-                f"is {values[p, i]:g}, which has no logarithm",
-                argument="signals",
-                where=(int(p), node_name(i, names)),
-                remedy=["Correct it", "make it a gap (NaN)", "use another transform"],
-            )
+            problem = f"is {values[p, i]:g}, which has no logarithm"
+            where = int(p), node_name(i, names)
+            remedy = ["Correct it", "make it a gap (NaN)", "use another transform"]
+            raise InputError(problem, argument="signals", where=where, remedy=remedy)
         values = np.log(values)
     if transform in ("diff", "log-returns"):
         if len(values) < 2:
@@ -224,9 +218,8 @@ def distances(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from edgebelief.data import distances
-    >>> distances(np.array([[0.0, 1.0, 3.0], [0.0, 1.0, 1.0]]))
+    >>> distances([[0.0, 1.0, 3.0], [0.0, 1.0, 1.0]])
     array([1., 5., 2.])
     """
     check_choice(metric, "metric", get_args(Metric))
@@ -243,12 +236,9 @@ def distances(
     if metric == "sqeuclidean":
         return e
     if (e == 0).any():
-        i, j = (int(end[np.argmin(e)]) for end in Complete(x.shape[1]).endpoints)
-        first, second = node_name(i, names), node_name(j, names)
-        raise InputError(
-            f"nodes {first!r} and {second!r} have identical signals: their log distance is -inf",
-            remedy=["Merge them", SQUARED],
-        )
+        pair = _pair(np.argmin(e), x.shape[1], names)
+        problem = f"nodes {pair} have identical signals: their log distance is -inf"
+        raise InputError(problem, remedy=["Merge them", SQUARED])
     return np.log10(e) / 2
 
 
@@ -269,10 +259,8 @@ def _check_overlap(
         i, j = (alone[0], alone[0]) if alone.size else np.argwhere(short)[0]
         first, second = node_name(i, names), node_name(j, names)
         both = f"node {first!r}" if i == j else f"the pair {first!r}, {second!r}"
-        raise InputError(
-            f"{both} appears in {int(common[i, j])} signals, and {at_least} are needed",
-            remedy=["Leave a node out", "fill the gaps"],
-        )
+        problem = f"{both} appears in {int(common[i, j])} signals, and {at_least} are needed"
+        raise InputError(problem, remedy=["Leave a node out", "fill the gaps"])
 
 
 def _correlation_distances(
@@ -281,24 +269,20 @@ def _correlation_distances(
     flat = np.nanmax(x, 0) - np.nanmin(x, 0) <= 1e-12 * np.nanmax(np.abs(x), 0)
     if len(x) < 2 or flat.any():
         name = node_name(np.argmax(flat), names)
-        raise InputError(
-            f"node {name!r} is constant over the {len(x)} signals: its correlations are not "
-            f"defined",
-            remedy=["Leave it out", SQUARED],
-        )
+        problem = f"node {name!r} is constant over the {len(x)} signals: it has no correlation"
+        raise InputError(problem, remedy=["Leave it out", SQUARED])
     matrix = pd.DataFrame(x).corr().to_numpy() if np.isnan(x).any() else np.corrcoef(x.T)
     correlation = Complete(x.shape[1]).to_vector(matrix)
     if np.isnan(correlation).any():
-        i, j = (
-            int(end[np.argmax(np.isnan(correlation))]) for end in Complete(len(matrix)).endpoints
-        )
-        first, second = node_name(i, names), node_name(j, names)
-        raise InputError(
-            f"where nodes {first!r} and {second!r} both have signals, one of them is constant: "
-            f"their correlation is not defined",
-            remedy=["Leave one out", "fill the gaps"],
-        )
+        pair = _pair(np.argmax(np.isnan(correlation)), len(matrix), names)
+        problem = f"where nodes {pair} both have signals, one is constant: they have no correlation"
+        raise InputError(problem, remedy=["Leave one out", "fill the gaps"])
     return 1 - np.minimum(np.abs(correlation), 1.0)  # above 1 is rounding
+
+
+def _pair(k: np.intp, n_nodes: int, names: Sequence[Hashable] | None) -> str:
+    i, j = (node_name(end[k], names) for end in Complete(n_nodes).endpoints)
+    return f"{i!r} and {j!r}"
 
 
 def expected_distances(
@@ -310,9 +294,8 @@ def expected_distances(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from edgebelief.data import expected_distances
-    >>> path = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    >>> path = [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     >>> expected_distances(path).round(6)  # largest eigenvalue 3; 1 + 1 = 2 apart
     array([3., 6., 3.])
     """
@@ -333,9 +316,6 @@ def _filter_matrix(graph: object, filter: Filter) -> Float[np.ndarray, "nodes no
     response = filter.response(frequency)
     parts = int((frequency <= ZERO).sum())
     if parts > 1 and response[0] == 0:
-        raise InputError(
-            f"the graph has {parts} components, and {filter} says nothing of how far apart they "
-            f"are",
-            remedy=["use a connected graph", "the filter Heat or Tikhonov"],
-        )
+        problem = f"the graph has {parts} components, and {filter} gives no distance between them"
+        raise InputError(problem, remedy=["use a connected graph", "the filter Heat or Tikhonov"])
     return (modes * response) @ modes.T

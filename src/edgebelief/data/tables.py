@@ -53,8 +53,7 @@ def read_table(path: str | Path) -> pd.DataFrame:
         problem = f"a table is .csv, .tsv, .txt or .parquet, not {path.suffix!r}."
         raise InputError(problem, where=path)
     if table.empty:
-        remedy = "it needs rows below its header"
-        raise InputError("the table is empty", where=path, remedy=remedy)
+        raise InputError("the table is empty; it needs rows below its header.", where=path)
     return table
 
 
@@ -65,14 +64,11 @@ def _read_text(path: Path) -> pd.DataFrame:
         utf16 = mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
         text = path.read_text(encoding="utf-16" if utf16 else "utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(
-            f"not UTF-8 ({error.reason} at byte {error.start})",
-            where=path,
-            remedy="If it is a table, save it as UTF-8",
-        ) from None
+        problem = f"not UTF-8 ({error.reason} at byte {error.start})"
+        remedy = "If it is a table, save it as UTF-8"
+        raise InputError(problem, where=path, remedy=remedy) from None
     if not text.strip():
-        remedy = "a table has a header, and rows below it"
-        raise InputError("the file is empty", where=path, remedy=remedy)
+        raise InputError("the file is empty; a table needs a header and rows.", where=path)
     header_line = re.sub(r'"[^"]*"', "", text.lstrip().split("\n", 1)[0])  # names may hold any
     separator = max(",;\t", key=header_line.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
@@ -84,12 +80,9 @@ def _read_text(path: Path) -> pd.DataFrame:
     widths = {len(row) for row in rows}
     if len(widths) > 1:
         odd = next(i for i, row in enumerate(rows) if len(row) != len(rows[0]))
-        raise InputError(
-            f"line {odd + 1} (blank ones not counted) has {len(rows[odd])} fields, the first has "
-            f"{len(rows[0])}; all lines must have as many.",
-            where=path,
-            remedy=DECIMAL_COMMAS if separator == "," else (),
-        )
+        line = f"line {odd + 1} (blank ones not counted) has {len(rows[odd])} fields"
+        problem = f"{line}, the first has {len(rows[0])}; all lines must have as many."
+        raise InputError(problem, where=path, remedy=DECIMAL_COMMAS if separator == "," else ())
     table = pd.DataFrame(rows[1:], columns=pd.Index(rows[0]), dtype=str)
     if separator == ";":  # where decimals may be written with a comma
         table.attrs["decimal_comma"] = True
@@ -101,12 +94,10 @@ def write_table(path: str | Path, frame: pd.DataFrame) -> None:
 
     Examples
     --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> import pandas as pd
+    >>> import pathlib, tempfile, pandas as pd
     >>> from edgebelief.data import write_table
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "table.csv"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "table.csv")
     ...     write_table(path, pd.DataFrame({"name": ["ada", "=cmd()"], "p": [0.5, 1.0]}))
     ...     print(path.read_text())
     "name","p"
@@ -169,11 +160,9 @@ def numbers_of(frame: pd.DataFrame, path: str | Path) -> np.ndarray:
         bad = np.isnan(numbers) & ~gaps & cells.notna().to_numpy()
         if bad.any():
             row = int(np.argmax(bad))
-            cell, remedy = frame.iloc[row, k], ["Correct it", "leave the cell empty"]
-            raise InputError(
-                f"{cell!r}, no number",
-                where=f"{path}, row {row + 2}, column {name!r}",
-                remedy=DECIMAL_COMMAS if "," in str(cell) else remedy,
-            )
+            cell, where = frame.iloc[row, k], f"{path}, row {row + 2}, column {name!r}"
+            comma = "," in str(cell)
+            remedy = [DECIMAL_COMMAS] if comma else ["Correct it", "leave the cell empty"]
+            raise InputError(f"{cell!r}, no number", where=where, remedy=remedy)
         columns.append(numbers)
     return np.column_stack(columns)

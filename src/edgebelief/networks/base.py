@@ -7,6 +7,7 @@ derivatives: the network of infinite depth.
 
 import abc
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import equinox as eqx
@@ -116,11 +117,8 @@ class Network(eqx.Module, Generic[Params, Carry]):
     def __check_init__(self) -> None:
         whole = isinstance(self.depth, int | np.integer) and not isinstance(self.depth, bool)
         if self.depth is not None and not (whole and self.depth >= 0):
-            raise SettingError(
-                f"must be a number of layers (0, 1, 2, ...), or None for the converged solution; "
-                f"got {self.depth!r}.",
-                argument="depth",
-            )
+            wanted = "a number of layers (0, 1, 2, ...), or None for the converged solution"
+            raise SettingError(f"must be {wanted}; got {self.depth!r}.", argument="depth")
 
     def __call__(
         self,
@@ -167,9 +165,7 @@ class Network(eqx.Module, Generic[Params, Carry]):
         )
         together = _together(flat.shape[0], support)
         if self.depth is None or together < 2:
-            states = jax.vmap(lambda *graph: self._one_graph(params, support, *graph))(
-                flat, precomputed
-            )
+            states = jax.vmap(partial(self._one_graph, params, support))(flat, precomputed)
         else:
             states = self._side_by_side(params, flat, support, together, precomputed)
         return jax.tree.map(lambda x: x.reshape(*e.shape[:-1], *x.shape[1:]), states)

@@ -82,16 +82,11 @@ class StochasticHead(Network[HeadParams, DualState]):
             raise SettingTypeError(f"the base must be a MIMO; got {self.base!r}.")
         channels = self.base.channels
         if self.theta is not None and len(self.theta) != channels**2:
-            raise SettingError(
-                f"theta of a base with {channels} channels must be {channels**2} numbers; got "
-                f"{len(self.theta)}."
-            )
+            wanted = f"theta of a base with {channels} channels must be {channels**2} numbers"
+            raise SettingError(f"{wanted}; got {len(self.theta)}.")
         if self.heads is not None and not (type(self.heads) is int and 1 <= self.heads <= channels):
-            raise SettingError(
-                f"must be a whole number from 1 to {channels}, the channels of the base; got "
-                f"{self.heads!r}.",
-                argument="heads",
-            )
+            wanted = f"a whole number from 1 to {channels}, the channels of the base"
+            raise SettingError(f"must be {wanted}; got {self.heads!r}.", argument="heads")
         if self.depth is None:
             raise SettingError("a head has layers, and no converged form; give it a depth.")
 
@@ -117,9 +112,7 @@ class StochasticHead(Network[HeadParams, DualState]):
 
     def precompute(self, e: Float[Array, "... edges"], support: Support) -> Output:
         if self.theta is None:
-            raise InputError(
-                "the base of this head is not trained: fit a model with it, or give it theta."
-            )
+            raise InputError("the base is not trained: fit a model with it, or give it theta.")
         return self.base(MIMOParams(jnp.asarray(self.theta, e.dtype)), e, support)
 
     def with_precomputed(self, precomputed: Output | None) -> "StochasticHead":

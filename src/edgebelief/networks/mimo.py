@@ -63,17 +63,11 @@ class MIMO(Network[MIMOParams, DualState]):
     forward_mode = False
 
     def __check_init__(self) -> None:
-        if isinstance(self.channels, bool) or not isinstance(self.channels, int):
-            raise SettingError(
-                f"must be a whole number; got {self.channels!r}.", argument="channels"
-            )
-        if self.channels < 1:
-            raise SettingError(f"must be at least 1; got {self.channels}.", argument="channels")
+        if type(self.channels) is not int or self.channels < 1:
+            problem = f"must be a whole number, at least 1; got {self.channels!r}."
+            raise SettingError(problem, argument="channels")
         if self.depth is None:
-            raise SettingError(
-                "MIMO has no converged form (no convex problem is behind it); give it a depth, "
-                "such as 200. DPG has one."
-            )
+            raise SettingError("MIMO has no converged form, as DPG has; give it a depth, say 200.")
 
     @property
     def sizes(self) -> dict[str, int]:

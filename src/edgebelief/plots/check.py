@@ -45,14 +45,12 @@ class CheckDisplay:
         checks: Mapping[str, PredictiveCheck] | Iterable[PredictiveCheck] | PredictiveCheck,
         bins: int = 60,
     ):
-        if isinstance(checks, PredictiveCheck):
-            checks = [checks]
         if not isinstance(checks, Mapping):
-            listed = list(checks)
-            titles = [check.source for check in listed]
-            if len(set(titles)) < len(titles):
-                raise InputError(f"two checks are of the {titles[0]}: pass a mapping with titles.")
-            checks = dict(zip(titles, listed, strict=True))
+            listed = [checks] if isinstance(checks, PredictiveCheck) else list(checks)
+            checks = {check.source: check for check in listed}
+            if len(checks) < len(listed):
+                problem = f"two checks are of the {listed[0].source}: pass a mapping with titles."
+                raise InputError(problem)
         statistics = {check.statistic for check in checks.values()}
         if len(statistics) != 1:
             raise InputError(f"the checks must be of one statistic; got {sorted(statistics)}.")

@@ -23,10 +23,8 @@ class GraphDisplay:
 
     Parameters
     ----------
-    record : GraphRecord
-        A graph of a data set, ``data[0]``.
-    belief : EdgeBelief
-        The belief about the same graph, ``predict(posterior, data)[0]``.
+    record, belief
+        See `EdgesDisplay`.
     least : float
         The smallest probability of an edge that is drawn; labelled edges are always drawn.
 
@@ -55,9 +53,8 @@ class GraphDisplay:
         rows, cols = self.record.support.endpoints
         mean, names = np.asarray(self.belief.mean, float), self.record.names
         for k in map(int, np.flatnonzero((mean >= self.least) | (self.record.a > 0))):
-            graph.add_edge(
-                names[rows[k]], names[cols[k]], belief=float(mean[k]), kind=self._kind(k)
-            )
+            pair = names[rows[k]], names[cols[k]]
+            graph.add_edge(*pair, belief=float(mean[k]), kind=self._kind(k))
         return graph
 
     def _kind(self, k: int) -> str:
@@ -72,18 +69,11 @@ class GraphDisplay:
         """The positions of the nodes: close to each other where an edge is probable."""
         if len(self.record.names) > 100:  # the better layout is slow for so many
             return nx.spring_layout(self.graph, weight="belief", seed=0, iterations=100)
-        return nx.kamada_kawai_layout(self._lengths(), weight="length")
-
-    def _lengths(self) -> nx.Graph:
-        """Return all pairs with lengths 1/belief, at most 5 so that no component is far away."""
-        names, (rows, cols) = self.record.names, self.record.support.endpoints
+        # Of length 1/belief, at most 5 so that no component is far away.
         lengths = 1 / np.maximum(np.asarray(self.belief.mean, float), 1 / 5)
-        graph = nx.Graph()
-        graph.add_nodes_from(names)
-        graph.add_weighted_edges_from(
-            ((names[i], names[j], x) for i, j, x in zip(rows, cols, lengths, strict=True)), "length"
-        )
-        return graph
+        matrix, names = self.record.support.to_matrix(lengths), dict(enumerate(self.record.names))
+        pairs = nx.relabel_nodes(nx.from_numpy_array(matrix, edge_attr="length"), names)
+        return nx.kamada_kawai_layout(pairs, weight="length")
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw on `ax` (a new axis by default), and return it."""
@@ -96,16 +86,13 @@ class GraphDisplay:
             ("believed, labelled edge", BLUE, "solid"),
             ("believed, labelled no edge", ORANGE, "solid"),
         ):
-            drawn = [(i, j, d["belief"]) for i, j, d in graph.edges(data=True) if d["kind"] == kind]
+            drawn = {(i, j): d["belief"] for i, j, d in graph.edges(data=True) if d["kind"] == kind}
             if not drawn:
                 continue
-            firm = np.array([belief for _, _, belief in drawn])
-            if kind == "missed":
-                firm = np.full(firm.size, 0.5)
+            firm = np.full(len(drawn), 0.5) if kind == "missed" else np.array([*drawn.values()])
             nx.draw_networkx_edges(
-                graph, positions, ax=axis, edgelist=[(i, j) for i, j, _ in drawn],
+                graph, positions, ax=axis, edgelist=list(drawn), edge_color=color, style=style,
                 width=(0.4 + widest * firm).tolist(), alpha=(0.15 + 0.85 * firm).tolist(),
-                edge_color=color, style=style,
             )  # fmt: skip
             axis.plot([], [], color=color, lw=2.5, ls=style, label=f"{kind} ({len(drawn)})")
         longest = max(map(len, self.record.names))

@@ -77,8 +77,7 @@ class ReliabilityDisplay:
     def outside(self) -> Bool[np.ndarray, " bins"]:
         """Whether the accuracy of each bin is outside its bar."""
         low, high = self.band
-        rounding = 1e-9
-        return (self.accuracy < low - rounding) | (self.accuracy > high + rounding)
+        return (self.accuracy < low - 1e-9) | (self.accuracy > high + 1e-9)  # not by rounding
 
     def plot(self, axes: AxesLike = None) -> np.ndarray:
         """Draw the diagram and the counts on two axes (new ones by default), and return them."""

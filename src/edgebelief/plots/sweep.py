@@ -26,10 +26,9 @@ class SweepDisplay:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from edgebelief.belief.elicit import theta_sweep
     >>> from edgebelief.plots import SweepDisplay
-    >>> display = SweepDisplay(theta_sweep(np.array([1.0, 2.0, 4.0])))
+    >>> display = SweepDisplay(theta_sweep([1.0, 2.0, 4.0]))
     >>> density, components, weights = display.plot()
     """
 
@@ -75,10 +74,7 @@ class SweepDisplay:
         axis.set_ylabel(name)
 
     def _weights(self, axis: Axes) -> None:
-        thetas, (least, low, middle, high, most) = (
-            self.sweep.thetas,
-            np.moveaxis(self.sweep.weights.mean(0), -1, 0),
-        )
+        thetas, (least, low, middle, high, most) = self.sweep.thetas, self.sweep.weights.mean(0).T
         axis.fill_between(thetas, least, most, color=BLUE, alpha=0.15, lw=0, label="90 % of edges")
         axis.fill_between(thetas, low, high, color=BLUE, alpha=0.3, lw=0, label="50 %")
         axis.plot(thetas, middle, color=BLUE, lw=2.2, label="median")
@@ -87,13 +83,10 @@ class SweepDisplay:
     def _beliefs(self, prior: Elicited, density: Axes, components: Axes, weights: Axes) -> None:
         beliefs = prior.beliefs
         assert self.band is not None
-        density.axhspan(
-            *beliefs.density, color=GREEN, alpha=0.16, lw=0, zorder=0, label="believed density"
-        )
-        if beliefs.max_components is not None:
-            components.axhline(
-                beliefs.max_components, color=GREEN, lw=2, ls="--", label="believed at most"
-            )
+        shade = {"alpha": 0.16, "lw": 0, "zorder": 0}
+        density.axhspan(*beliefs.density, color=GREEN, label="believed density", **shade)
+        if (most := beliefs.max_components) is not None:
+            components.axhline(most, color=GREEN, lw=2, ls="--", label="believed at most")
         label = f"{100 * beliefs.mass:g} % of the prior"
         for axis in (density, components, weights):
             axis.axvspan(*self.band, color=ORANGE, alpha=0.2, lw=0, zorder=0, label=label)

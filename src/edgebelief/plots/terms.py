@@ -90,7 +90,8 @@ class TermsDisplay:
             title = f"{shortened(curve.name, LONGEST)}: {curve.size:.2g}{needed}"
             # Users choose the names, so a dollar sign must not start a formula.
             axis.set_title(title, loc="left", fontsize=11, parse_math=False)
-            axis.set_xlabel(fill(in_words(curve), LONGEST + 6), fontsize=9, parse_math=False)
+            label = shortened(WORDS.get(curve.name, curve.name), 2 * LONGEST)
+            axis.set_xlabel(fill(label, LONGEST + 6), fontsize=9, parse_math=False)
             if k % columns == 0:
                 axis.set_ylabel(f"added to the log odds\n(mean, {100 * LEVEL:g} %)")
             tidy(axis)
@@ -98,11 +99,6 @@ class TermsDisplay:
         for axis in axes:
             axis.set_ylim(ends.min(), ends.max())
         return axes
-
-
-def in_words(curve: TermCurve) -> str:
-    """Return the label of the feature of a term; a covariate is labelled by its name."""
-    return shortened(WORDS.get(curve.name, curve.name), 2 * LONGEST)
 
 
 def shortened(name: str, longest: int) -> str:

@@ -8,7 +8,8 @@ versions of arviz-plots take the same tree.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import cycle
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -29,6 +30,11 @@ class _Draws:
 
     tree: DataTree
 
+    @classmethod
+    def of(cls, posterior: Posterior, data: GraphDataset) -> Self:
+        """Build the display from a posterior and the data it was fitted to."""
+        return cls(posterior.to_arviz(data))
+
     @property
     def draws(self) -> dict[str, Float[np.ndarray, "chains draws"]]:
         """The draws by parameter; each entry of a vector has a name such as "theta[0]"."""
@@ -43,11 +49,10 @@ class _Draws:
     @property
     def diverging(self) -> Bool[np.ndarray, "chains draws"]:
         """Which draws are from divergent transitions; none if that was not recorded."""
-        shape = next(iter(self.draws.values())).shape
         if "sample_stats" in self.tree.children and "diverging" in self.tree["sample_stats"]:
             stats = self.tree["sample_stats"]["diverging"]
             return stats.transpose("chain", "draw").values.astype(bool)
-        return np.zeros(shape, bool)
+        return np.zeros(next(iter(self.draws.values())).shape, bool)
 
 
 @dataclass(frozen=True)
@@ -71,20 +76,14 @@ class TraceDisplay(_Draws):
     >>> distribution, trace = TraceDisplay(tree).plot()
     """
 
-    @classmethod
-    def of(cls, posterior: Posterior, data: GraphDataset) -> TraceDisplay:
-        """Build the display from a posterior and the data it was fitted to."""
-        return cls(posterior.to_arviz(data))
-
     def plot(self, axes: AxesLike = None) -> np.ndarray:
         """Draw on two axes per parameter, row by row (new ones by default), and return them."""
         n = len(self.draws)
         axes = axes_for(axes, n, 2, (11, 0.6 + 1.9 * n), width_ratios=[1, 2])
-        for (name, values), left, right in zip(
-            self.draws.items(), axes[::2], axes[1::2], strict=True
-        ):
+        rows = axes.reshape(n, 2)
+        for (name, values), (left, right) in zip(self.draws.items(), rows, strict=True):
             bins = np.histogram_bin_edges(values, 40)
-            for chain, color in zip(values, _colors(len(values)), strict=True):
+            for chain, color in zip(values, cycle(SERIES), strict=False):
                 left.hist(chain, bins, histtype="step", density=True, color=color, lw=1.6)
                 right.plot(chain, color=color, lw=0.6, alpha=0.8)
             where = np.nonzero(self.diverging)[1]
@@ -107,7 +106,7 @@ class PairDisplay(_Draws):
     Parameters
     ----------
     tree : DataTree
-        The result of ``posterior.to_arviz(data)``, or any tree with a group `posterior`.
+        See `TraceDisplay`.
 
     Examples
     --------
@@ -117,11 +116,6 @@ class PairDisplay(_Draws):
     >>> draws = {"theta": rng.normal(size=(2, 100)), "b": rng.normal(size=(2, 100))}
     >>> axes = PairDisplay(arviz_base.from_dict({"posterior": draws})).plot()
     """
-
-    @classmethod
-    def of(cls, posterior: Posterior, data: GraphDataset) -> PairDisplay:
-        """Build the display from a posterior and the data it was fitted to."""
-        return cls(posterior.to_arviz(data))
 
     def plot(self, axes: AxesLike = None) -> np.ndarray:
         """Draw on a square of axes, a row and a column per parameter; return them flattened."""
@@ -140,10 +134,8 @@ class PairDisplay(_Draws):
                 axis.set_title(names[row])
             else:
                 for mask, color in ((~diverging, BLUE), (diverging, RED)):
-                    axis.plot(
-                        values[column][mask], values[row][mask], ".",
-                        color=color, ms=4, alpha=0.35, mew=0,
-                    )  # fmt: skip
+                    x, y = values[column][mask], values[row][mask]
+                    axis.plot(x, y, ".", color=color, ms=4, alpha=0.35, mew=0)
                 if column == 0:
                     axis.set_ylabel(names[row])
                 else:
@@ -151,7 +143,3 @@ class PairDisplay(_Draws):
             if row == n - 1:
                 axis.set_xlabel(names[column])
         return axes
-
-
-def _colors(n: int) -> list[str]:
-    return [SERIES[k % len(SERIES)] for k in range(n)]

@@ -1,10 +1,11 @@
-"""Render a report as one HTML page, with styles, scripts and data inline."""
+"""Render the contents of a report as one HTML page, with styles, scripts and data inline."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -15,25 +16,70 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from ..belief import metrics
+from ..belief.checks import PredictiveCheck
+from ..belief.explain import TermCurve
 from ..belief.predict import Predictions
+from ..data.dataset import GraphDataset
 from ..errors import InputError
 from ..infer.posterior import Fingerprint, Posterior
 from ..plots.terms import WORDS
 from ..version import __version__
 from . import words
-from .contents import Contents
 from .payload import EDGES, LARGEST, TERMS, WHOLE, Shown, as_json, clean, payload
+from .reasons import Reasons
 from .summary import DOUBTFUL, NEAR_CERTAIN, Summary
 
 HERE = Path(__file__).parent
+Figure = tuple[str, str, str]  # the name of a number, the number, and its meaning
+
+# The scores of the predictions against the labels, with their meanings.
+SCORES: dict[str, tuple[Callable[[Predictions], metrics.Score], str]] = {
+    "error": (metrics.error, "share of misclassified pairs (at probability one half)"),
+    "NLL": (metrics.nll, "negative log-likelihood of all labels of a graph; mean over graphs"),
+    "Brier score": (
+        metrics.brier,
+        "mean squared error of the probability, averaged over the posterior (this includes the "
+        "posterior variance)",
+    ),
+    "Brier score of the mean": (
+        metrics.brier_of_mean,
+        "mean squared error of the posterior mean probability, which this page shows",
+    ),
+    "ECE": (
+        metrics.ece,
+        "expected calibration error: the distance of accuracy from confidence, averaged over pairs",
+    ),
+}
 
 
-class Figure(NamedTuple):
-    """A number with its name and meaning."""
+@dataclass(frozen=True)
+class Contents:
+    """What a page shows of a posterior and its predictions for some graphs."""
 
-    name: str
-    value: str
-    meaning: str
+    posterior: Posterior
+    predictions: Predictions
+    title: str = "What was learned, and how sure it is"
+    assumptions: tuple[str, ...] = ()
+    """The assumptions that the results depend on; one sentence each."""
+    settings: Mapping[str, object] = field(default_factory=dict)
+    """Further rows of the table of settings: the seed of the fit, the files read, ..."""
+    recipe: str = ""
+    """Code or commands that reproduce the result."""
+    checks: tuple[PredictiveCheck, ...] = ()
+    """Predictive checks of the density: from the prior and from the posterior, or none."""
+    cautions: tuple[str, ...] = ()
+    """In what way these inputs differ from those of the fit."""
+    terms: tuple[TermCurve, ...] = ()
+    """The curves of an additive readout."""
+    reasons: Mapping[tuple[int, int], Reasons] = field(default_factory=dict)
+    """What raises and lowers the listed edges, by graph and index of the pair in it."""
+    weights: Mapping[tuple[int, int], tuple[float, float, float]] = field(default_factory=dict)
+    """The mean and the 90 % interval of the weights of the listed edges, if edges have weights."""
+
+    @property
+    def data(self) -> GraphDataset:
+        """The graphs that the page is about."""
+        return self.predictions.data
 
 
 class Parameter(NamedTuple):
@@ -43,24 +89,11 @@ class Parameter(NamedTuple):
     meaning: str
     posterior: dict[str, str]
     """mean, sd, q5, q50, q95."""
-    prior: tuple[str, str, str]
+    prior: tuple[str, ...]
     """q5, q50, q95."""
     is_point: bool
     kept: str
     """The width of the posterior relative to the prior; empty if the fit did not record it."""
-
-
-class Term(NamedTuple):
-    """A term of an additive readout."""
-
-    name: str
-    meaning: str
-    size: str
-    needed: bool
-    picture: str
-    """The text that replaces the chart for screen readers."""
-    lowest: str
-    highest: str
 
 
 def page(report: Contents) -> str:
@@ -71,31 +104,25 @@ def page(report: Contents) -> str:
     library, script = _script(get_plotlyjs()), _script((HERE / "page.js").read_text("utf-8"))
     reported = Fingerprint.of(data)
     return _environment().get_template("page.html.j2").render(
-        title=report.title,
+        report=report,
         policy=_policy(library, script),
         style=Markup((HERE / "page.css").read_text("utf-8")),
         library=library,
         script=script,
         block=as_json(block),
         summary=summary,
-        data=data,
         learned=list(words.learned(summary)),
         doubt=list(words.doubt(summary)),
         rightness=list(words.rightness(predictions, posterior.fingerprint)),
         headlines=list(_headlines(summary, predictions)),
-        verdict=posterior.verdict,
         figures={name: words.number(x) for name, x in posterior.verdict.figures.items()},
-        cautions=report.cautions,
-        assumptions=report.assumptions,
         shown=shown,
         limits={"whole": WHOLE, "largest": LARGEST, "edges": EDGES},
         has_labels=any(data[t].known.any() for t in range(shown.n_graphs)),
         near_certain=NEAR_CERTAIN,
         scores=list(_scores(predictions)) if data.n_labels else [],
-        fitted_here=words.same_data(posterior.fingerprint, reported),
-        reasons=report.reasons,
-        weights=report.weights,
-        terms=list(_terms(report)),
+        fitted_here=posterior.fingerprint.digest == reported.digest,
+        meanings=WORDS,
         needed=list(words.needed(report.terms, posterior.engine)) if report.terms else [],
         n_drawn=min(len(report.terms), TERMS),
         relative=posterior.model.readout.scale == "relative",
@@ -103,10 +130,8 @@ def page(report: Contents) -> str:
         further=words.further(
             {name: posterior.model.sizes[name] for name in posterior.model.readout.unlisted}
         ),
-        engine=posterior.engine,
         checks=[(check.source, words.checked(check)) for check in report.checks],
         settings=words.settings(posterior, reported, report.settings),
-        recipe=report.recipe,
         version=__version__,
     )  # fmt: skip
 
@@ -126,6 +151,8 @@ def _environment() -> jinja2.Environment:
         "signed": words.signed,
         "probability": words.probability,
         "number": words.number,
+        "extent": words.extent,
+        "picture": words.picture,
         "sentence": lambda text: text[:1].upper() + text[1:],
     }
     return environment
@@ -154,68 +181,30 @@ def _policy(*scripts: str) -> str:
 def _headlines(summary: Summary, predictions: Predictions) -> Iterator[Figure]:
     """Yield the numbers at the top of the page."""
     low, high = DOUBTFUL
-    yield Figure("pairs", f"{summary.n_pairs:,}", "that could be an edge")
-    yield Figure("predicted edges", f"{summary.n_believed:,}", "probability over one half")
-    yield Figure("near certain", f"{summary.n_near_certain:,}", f"edges, {NEAR_CERTAIN:g} or more")
-    yield Figure("uncertain", f"{summary.n_doubtful:,}", f"pairs between {low} and {high}")
+    yield "pairs", f"{summary.n_pairs:,}", "that could be an edge"
+    yield "predicted edges", f"{summary.n_believed:,}", "probability over one half"
+    yield "near certain", f"{summary.n_near_certain:,}", f"edges, {NEAR_CERTAIN:g} or more"
+    yield "uncertain", f"{summary.n_doubtful:,}", f"pairs between {low} and {high}"
     if predictions.data.n_labels:
         accuracy = 1 - float(metrics.error(predictions))
-        yield Figure("accuracy", words.percent(accuracy), "of the pairs with a label")
+        yield "accuracy", words.percent(accuracy), "of the pairs with a label"
     else:
         expected = 1 - summary.expected_wrong / summary.n_pairs
-        yield Figure("expected accuracy", words.percent(expected), "over all pairs; no label known")
+        yield "expected accuracy", words.percent(expected), "over all pairs; no label known"
 
 
 def _scores(predictions: Predictions) -> Iterator[Figure]:
     """Yield the scores of the predictions against the labels."""
-    several = len(predictions) > 1
-
-    def value(score: metrics.Score) -> str:
-        return f"{float(score):.4g}" + (f" ± {score.std:.2g}" if several else "")
-
-    yield Figure(
-        "error", value(metrics.error(predictions)),
-        "share of misclassified pairs (at probability one half)",
-    )  # fmt: skip
-    yield Figure(
-        "NLL", value(metrics.nll(predictions)),
-        "negative log-likelihood: minus the log probability of all labels of a graph; mean over "
-        "graphs",
-    )  # fmt: skip
-    yield Figure(
-        "Brier score", value(metrics.brier(predictions)),
-        "mean squared error of the probability, averaged over the posterior (this includes the "
-        "posterior variance)",
-    )  # fmt: skip
-    yield Figure(
-        "Brier score of the mean", value(metrics.brier_of_mean(predictions)),
-        "mean squared error of the posterior mean probability, which this page shows",
-    )  # fmt: skip
-    yield Figure(
-        "ECE", value(metrics.ece(predictions)),
-        "expected calibration error: the distance of accuracy from confidence, averaged over pairs",
-    )  # fmt: skip
-    correlation = metrics.uncertainty_error_correlation(predictions)
-    yield Figure(
-        "correlation of error and sd", words.number(correlation.all),
-        f"whether errors are large where the sd is large, 1 is best; over labelled edges "
-        f"{words.number(correlation.present)}, over labelled non-edges "
-        f"{words.number(correlation.absent)}",
-    )  # fmt: skip
-
-
-def _terms(report: Contents) -> Iterator[Term]:
-    for curve in report.terms:
-        lowest, highest = words.extent(curve)
-        yield Term(
-            curve.name,
-            WORDS.get(curve.name, "a covariate of the pair"),
-            f"{curve.size:.2g}",
-            curve.matters,
-            words.picture(curve),
-            lowest,
-            highest,
-        )
+    for name, (metric, meaning) in SCORES.items():
+        score = metric(predictions)
+        spread = f" ± {score.std:.2g}" if len(predictions) > 1 else ""
+        yield name, f"{float(score):.4g}{spread}", meaning
+    every, edges, others = map(words.number, metrics.uncertainty_error_correlation(predictions))
+    meaning = (
+        f"whether errors are large where the sd is large, 1 is best; over labelled edges {edges}, "
+        f"over labelled non-edges {others}"
+    )
+    yield "correlation of error and sd", every, meaning
 
 
 def _parameters(posterior: Posterior) -> Iterator[Parameter]:
@@ -224,14 +213,12 @@ def _parameters(posterior: Posterior) -> Iterator[Parameter]:
         site, _ = posterior.model.scalar_names[name]
         marginal = posterior.model.prior[site]
         spread = posterior.verdict.figures.get(f"{name}: spread / prior's")
-        low, middle, high = (
-            words.number(float(x)) for x in marginal.quantile(np.array([0.05, 0.5, 0.95]))
-        )
+        prior = marginal.quantile(np.array([0.05, 0.5, 0.95]))
         yield Parameter(
             name,
             words.meaning(site, posterior),
             {column: words.number(float(summary[column][name])) for column in summary.columns},
-            (low, middle, high),
+            tuple(words.number(float(x)) for x in prior),
             posterior.continuum is None and float(np.ptp(values)) == 0,
             "" if spread is None else words.percent(spread),
         )

@@ -77,18 +77,18 @@ def graph(record: GraphRecord, belief: EdgeBelief) -> dict[str, object]:
     support, n_nodes = record.support, len(record.names)
     positions = GraphDisplay(record, belief).positions
     x, y = _unit(np.array([positions[name] for name in record.names]))
+    degree = support.to_matrix(np.asarray(belief.mean, float)).sum(0)
     nodes: dict[str, object] = {
         "names": [clean(name) for name in record.names],
         "x": _decimals(x, 4),
         "y": _decimals(y, 4),
-        "degree": _significant(support.to_matrix(np.asarray(belief.mean, float)).sum(0), 4),
+        "degree": _significant(degree, 4),
         "nodes": None,
         "edges": None,
     }
     if n_nodes <= WHOLE:
         return {**nodes, **_pairs(record, belief, np.arange(record.e.size))}
     rows, cols = support.endpoints
-    degree = support.to_matrix(np.asarray(belief.mean, float)).sum(0)
     inside = np.zeros(n_nodes, bool)
     inside[np.argsort(-degree, kind="stable")[:LARGEST]] = True
     strongest = np.argsort(-belief.mean, kind="stable")[:EDGES]

@@ -92,25 +92,18 @@ def _reasons(posterior: Posterior, table: pd.DataFrame) -> Reasons:
     largest = max(abs(parts[0].contribution), 1e-300)
     # A single part left over is listed rather than called "1 others".
     shown = len(parts) if len(parts) <= LARGEST + 1 else LARGEST
-    listed = tuple(
-        Part(
-            row.part,
-            _value(row.part, row.value, levels.get(row.part, ())),
-            row.contribution,
-            row.low,
-            row.high,
-            abs(row.contribution) / largest,
-        )
-        for row in parts[:shown]
-    )
-    others = sum(row.contribution for row in parts[shown:])
-    return Reasons(
-        logit.contribution, logit.low, logit.high, listed, len(parts) - shown, float(others)
-    )
+
+    def part(row: Any) -> Part:
+        value, share = _value(row, levels.get(row.part, ())), abs(row.contribution) / largest
+        return Part(row.part, value, row.contribution, row.low, row.high, share)
+
+    listed, others = tuple(map(part, parts[:shown])), sum(r.contribution for r in parts[shown:])
+    whole = logit.contribution, logit.low, logit.high
+    return Reasons(*whole, listed, len(parts) - shown, float(others))
 
 
-def _value(part: str, value: float, levels: tuple[str, ...]) -> str:
+def _value(row: Any, levels: tuple[str, ...]) -> str:
     """Return the value of a feature as text; for a category, the name of its level."""
-    if np.isnan(value):
-        return PARTS.get(part, "")
-    return number(value) if not levels else levels[round(value)]
+    if np.isnan(row.value):
+        return PARTS.get(row.part, "")
+    return number(row.value) if not levels else levels[round(row.value)]

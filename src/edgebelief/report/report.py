@@ -19,8 +19,7 @@ from ..data.dataset import GraphDataset
 from ..data.randomness import Key, split
 from ..errors import InputError, InputTypeError
 from ..infer.posterior import Posterior
-from .contents import Contents
-from .page import page
+from .page import Contents, page
 from .reasons import Reasons, reasons
 from .summary import Pair, Summary
 
@@ -38,9 +37,7 @@ class Report(Contents):
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import numpy as np
+    >>> import tempfile, numpy as np
     >>> from edgebelief.data import ErdosRenyi, GraphDataset
     >>> from edgebelief.infer import EdgeModel, Fingerprint, Posterior, Verdict
     >>> from edgebelief.networks import DPG
@@ -50,7 +47,7 @@ class Report(Contents):
     >>> posterior = Posterior(EdgeModel(DPG(depth=20)), params, np.ones(1), "by hand", {},
     ...                       Fingerprint.of(data), Verdict())
     >>> report = Report.of(posterior, data, title="Two little graphs", check_draws=50)
-    >>> report.write(Path(tempfile.mkdtemp()) / "report.html").name
+    >>> report.write(f"{tempfile.mkdtemp()}/report.html").name
     'report.html'
     """
 
@@ -93,10 +90,6 @@ class Report(Contents):
             for large graphs. 0 for no check.
         reason_draws : int
             The largest number of draws behind the explanation of each listed edge; 0 for none.
-
-        Returns
-        -------
-        Report
         """
         if isinstance(assumptions, str):
             raise InputTypeError("assumptions must be a list of sentences; got one string.")
@@ -105,15 +98,15 @@ class Report(Contents):
         if predictions is None:
             predictions = predict(posterior, data)
         elif predictions.data.n_nodes != data.n_nodes:
-            raise InputError(
-                f"predictions are of {predictions.data!r}, but the data are {data!r}: pass what "
-                f"predict(posterior, data) returned."
-            )
+            problem = f"predictions are of {predictions.data!r}, but the data are {data!r}"
+            raise InputError(f"{problem}: pass what predict(posterior, data) returned.")
         predictions = Predictions(data, tuple(predictions), predictions.log_scores)
         rows = {} if settings is None else {str(k): v for k, v in settings.items()}
         prior_key, posterior_key, terms_key, reasons_key = split(key, 4)
         is_weighted = posterior.model.likelihood.weighted
         has_terms = bool(posterior.model.readout.terms)
+        summary = Summary.of(predictions)
+        listed = summary.firmest + summary.weakest
         return cls(
             posterior=posterior,
             predictions=predictions,
@@ -124,8 +117,8 @@ class Report(Contents):
             checks=_checks((prior_key, posterior_key), posterior, data, check_draws),
             cautions=cautions,
             terms=tuple(term_curves(posterior, terms_key)) if has_terms else (),
-            reasons=_reasons(reasons_key, posterior, predictions, reason_draws),
-            weights=_weights(key, posterior, predictions) if is_weighted else {},
+            reasons=_reasons(reasons_key, posterior, data, listed, reason_draws),
+            weights=_weights(key, posterior, data, listed) if is_weighted else {},
         )
 
     def html(self) -> str:
@@ -162,25 +155,21 @@ def _checks(
 
 
 def _reasons(
-    key: Key, posterior: Posterior, predictions: Predictions, n: int
+    key: Key, posterior: Posterior, data: GraphDataset, listed: tuple[Pair, ...], n: int
 ) -> Mapping[tuple[int, int], Reasons]:
     if n < 1:
         return {}
-    summary = Summary.of(predictions)
-    listed = summary.firmest + summary.weakest
-    n = _affordable(n, [predictions.data.n_nodes[t] for t in {pair.graph for pair in listed}])
-    return reasons(key, posterior, predictions.data, listed, n)
+    n = _affordable(n, [data.n_nodes[t] for t in {pair.graph for pair in listed}])
+    return reasons(key, posterior, data, listed, n)
 
 
 def _weights(
-    key: Key | int, posterior: Posterior, predictions: Predictions
+    key: Key | int, posterior: Posterior, data: GraphDataset, listed: tuple[Pair, ...]
 ) -> Mapping[tuple[int, int], tuple[float, float, float]]:
-    summary = Summary.of(predictions)
-    listed = summary.firmest + summary.weakest
     graphs = sorted({pair.graph for pair in listed})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BeliefWarning)  # the cautions have them
-        predicted = predict_weights(key, posterior, predictions.data[graphs])
+        predicted = predict_weights(key, posterior, data[graphs])
     by_graph = dict(zip(graphs, predicted, strict=True))
 
     def interval(pair: Pair) -> tuple[float, float, float]:

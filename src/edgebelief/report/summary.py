@@ -54,7 +54,6 @@ class Summary:
     n_believed: int
     n_near_certain: int
     n_doubtful: int
-    expected_edges: float
     expected_wrong: float
     """The expected number of misclassified pairs, sum of min(p, 1 - p)."""
     epistemic_share: float
@@ -97,7 +96,6 @@ class Summary:
             n_believed=int((mean > 0.5).sum()),
             n_near_certain=int((mean >= NEAR_CERTAIN).sum()),
             n_doubtful=int(((mean > DOUBTFUL[0]) & (mean < DOUBTFUL[1])).sum()),
-            expected_edges=float(mean.sum()),
             expected_wrong=float(wrong.sum()),
             epistemic_share=float((epistemic**2).sum()) / variance if variance else 0.0,
             wrong_by_graph=by_graph,
@@ -108,18 +106,11 @@ class Summary:
 
 
 def _pair(graph: int, record: GraphRecord, belief: EdgeBelief, k: int) -> Pair:
-    rows, cols = record.support.endpoints
-    return Pair(
-        graph,
-        k,
-        record.names[rows[k]],
-        record.names[cols[k]],
-        float(record.e[k]),
-        float(belief.mean[k]),
-        float(belief.total_sd[k]),
-        float(belief.epistemic_sd[k]),
-        bool(record.a[k]) if record.known[k] else None,
-    )
+    source, target = (record.names[end[k]] for end in record.support.endpoints)
+    beliefs = (belief.mean, belief.total_sd, belief.epistemic_sd)
+    distance, mean, total, epistemic = (float(x[k]) for x in (record.e, *beliefs))
+    label = bool(record.a[k]) if record.known[k] else None
+    return Pair(graph, k, source, target, distance, mean, total, epistemic, label)
 
 
 def _doubtful_node(graph: int, record: GraphRecord, belief: EdgeBelief) -> Doubtful | None:

@@ -148,8 +148,7 @@ def doubt(summary: Summary) -> Iterator[Markup]:
         f"{s.expected_wrong:,.1f}", f"{s.n_pairs:,}", percent(share),
     )  # fmt: skip
     if s.n_graphs > 1:
-        worst = int(np.argmax(s.wrong_by_graph))
-        least = int(np.argmin(s.wrong_by_graph))
+        worst, least = int(np.argmax(s.wrong_by_graph)), int(np.argmin(s.wrong_by_graph))
         yield said(
             "Graph {} is the most uncertain: {} of its pairs are expected to be wrong. Graph {} is "
             "the least uncertain: {}.",
@@ -204,26 +203,18 @@ def rightness(predictions: Predictions, fitted: Fingerprint) -> Iterator[Markup]
         "Always predicting “{}” would be right for {}.",
         "an edge" if common > 0.5 else "no edge", percent(max(common, 1 - common)),
     )  # fmt: skip
-    if same_data(fitted, Fingerprint.of(data)):
+    if fitted.digest == Fingerprint.of(data).digest:  # the same graphs and labels
         yield said(
             "<strong>These are the labels that the model was fitted to: the accuracy on other "
             "graphs is likely to be lower.</strong>"
         )
 
 
-def same_data(fitted: Fingerprint, reported: Fingerprint) -> bool:
-    """Whether the page is about the graphs and labels that the model was fitted to."""
-    return fitted.digest == reported.digest
-
-
 def needed(terms: Sequence[TermCurve], engine: str) -> Iterator[Markup]:
     """Yield which terms the labels need, and which they do not."""
     if all((curve.low == curve.high).all() for curve in terms):
-        yield said(
-            "{} gives a point estimate without a credible band, so it is not known which terms "
-            "are needed.",
-            engine,
-        )
+        text = "{} gives a point estimate without a credible band: which terms matter is unknown."
+        yield said(text, engine)
         return
     yes = [curve.name for curve in terms if curve.matters]
     no = [curve.name for curve in terms if not curve.matters]
@@ -299,11 +290,9 @@ def checked(check: PredictiveCheck) -> str:
     )
     if check.observed is not None:
         above = check.tail_probability
+        unlike = f": graphs like these are unlikely under the {check.source}"
         text += f" The density of the labels is {check.observed:.3g}; {percent(above)} of the data "
-        text += "sets are denser"
-        if not UNLIKE <= above <= 1 - UNLIKE:
-            text += f": graphs like these are unlikely under the {check.source}"
-        text += "."
+        text += f"sets are denser{'' if UNLIKE <= above <= 1 - UNLIKE else unlike}."
     return text
 
 
@@ -324,10 +313,9 @@ def settings(
     }
     if posterior.log_evidence is not None:
         rows["log evidence"] = f"{posterior.log_evidence:.2f}"
-    rows["fitted to"] = fingerprint(posterior.fingerprint)
-    rows["reported on"] = (
-        "the same" if same_data(posterior.fingerprint, reported) else fingerprint(reported)
-    )
+    fitted = posterior.fingerprint
+    rows["fitted to"] = fingerprint(fitted)
+    rows["reported on"] = "the same" if fitted.digest == reported.digest else fingerprint(reported)
     rows |= {name: str(value) for name, value in further_rows.items()}
     rows["versions"] = (
         f"edgebelief {__version__}, JAX {version('jax')}, NumPy {version('numpy')}, "
@@ -350,10 +338,7 @@ def described(part: object) -> str:
     """Write a part of a model with its settings: DPG(depth=200, ...)."""
     is_part = isinstance(part, Marginal) or hasattr(type(part), "params_type")
     if is_part and dataclasses.is_dataclass(part):
-        parts = (
-            f"{field.name}={described(getattr(part, field.name))}"
-            for field in dataclasses.fields(part)
-            if field.name not in LEARNED
-        )
+        names = [field.name for field in dataclasses.fields(part) if field.name not in LEARNED]
+        parts = (f"{name}={described(getattr(part, name))}" for name in names)
         return f"{type(part).__name__}({', '.join(parts)})"
     return repr(float(part)) if isinstance(part, float) else repr(part)
