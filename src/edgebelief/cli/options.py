@@ -247,8 +247,8 @@ def in_session(run: Callable[..., None]) -> Callable[..., None]:
     def command(json: bool, **values: Any) -> None:
         with session(json) as this:
             for name, group in groups.items():
-                names = [field.name for field in fields(group)]
-                values[name] = group(**{name: values.pop(name) for name in names})
+                chosen = {field.name: values.pop(field.name) for field in fields(group)}
+                values[name] = group(**chosen)
             run(this, **values)
 
     options: list[inspect.Parameter] = []
