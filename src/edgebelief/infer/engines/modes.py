@@ -84,7 +84,7 @@ class Modes(Engine):
     def __post_init__(self) -> None:
         check_choice(self.weights, "weights", get_args(Weights))
         self._check_least(rounds=1, starts=1)
-        self._check_least(n_draws=25 * self.starts)  # 25 for each mode
+        self._check_least(n_draws=25 * self.starts)  # what Exact needs at each mode
 
     def _fit(self, key: Key, problem: Problem) -> Fit:
         model, data, counts = problem.model, problem.data, problem.counts

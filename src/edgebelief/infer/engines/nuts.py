@@ -159,10 +159,10 @@ class NUTS(Engine):
             def run(group: ChainGroup) -> Recorded:
                 with jax.enable_x64(precise), jax.default_device(group.device):
                     chains = slice(group.first, group.first + group.size)
-                    where, parts = (self, density, frame, group.vectorized), []
-                    states = _begin(*where, starts[chains], keys[chains])
+                    setup, parts = (self, density, frame, group.vectorized), []
+                    states = _begin(*setup, starts[chains], keys[chains])
                     for size, kept in _stretches(self.n_warmup, self.n_draws):
-                        states, part = _advance(*where, states, size)
+                        states, part = _advance(*setup, states, size)
                         if kept:
                             parts.append(jax.tree.map(np.asarray, part))
                         bar.update(size)
