@@ -144,11 +144,7 @@ def _on_host(
     def layout(shape: tuple[int, ...]) -> jax.ShapeDtypeStruct:
         return jax.ShapeDtypeStruct((*shape, 2) if wide else shape, np.uint32 if wide else dtype)
 
-    layouts = jax.tree.map(layout, shapes, is_leaf=_is_shape)
+    layouts = jax.tree.map(layout, shapes, is_leaf=lambda shape: isinstance(shape[0], int))
     packed = (pack(x) for x in arrays)
     out = jax.pure_callback(host, layouts, support, *packed, vmap_method="sequential")
     return jax.tree.map(unpack, out)
-
-
-def _is_shape(x: object) -> bool:
-    return isinstance(x, tuple) and all(isinstance(n, int) for n in x)

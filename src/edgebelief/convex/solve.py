@@ -131,7 +131,7 @@ def solve(
     e, support = check_distances(e, support)
     theta = check_theta(theta)
     lam = None if start is None else _check_start(start, support)
-    return solve_checked(e, theta, support, lam, tol, max_iter)
+    return _solve(e, theta, support, lam, tol, max_iter)
 
 
 def solve_path(
@@ -157,7 +157,7 @@ def solve_path(
     before = latest = None
     for theta in sorted(set(thetas)):
         lam = None if latest is None else _extrapolate(before, latest, theta)
-        solutions[theta] = solve_checked(e, theta, support, lam, tol, max_iter)
+        solutions[theta] = _solve(e, theta, support, lam, tol, max_iter)
         before, latest = latest, solutions[theta]
     return [solutions[theta] for theta in thetas]
 
@@ -170,7 +170,7 @@ def _extrapolate(before: Solution | None, latest: Solution, theta: float) -> np.
     return latest.duals * (latest.duals / before.duals) ** min(ahead, 1.0)
 
 
-def solve_checked(
+def _solve(
     e: Edges, theta: float, support: Support, lam: Nodes | None, tol: float, max_iter: int
 ) -> Solution:
     """Solve with checked arguments, and warn if it does not converge."""

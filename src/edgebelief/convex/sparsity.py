@@ -16,7 +16,7 @@ from ..edges import Support, pairs_of
 from ..errors import InputError, SettingTypeError
 from ..validate import check_distances, check_number
 from .newton import newton_solve
-from .solve import Solution, solve_checked
+from .solve import Solution, warn_unless_converged
 
 # Two thetas with a relative difference below this are taken as the two sides of one jump.
 SAME_THETA = 1e-9
@@ -137,7 +137,9 @@ def theta_for(
     best = stairs.nearest_around(below, above)
     jump = None if stairs.met(best) else Jump(above.theta / scale, below.n_edges, above.n_edges)
     middle = stairs.middle_of_step(best)
-    solution = solve_checked(e, middle.theta / scale, support, middle.lam, 1e-9, 1000)
+    theta = middle.theta / scale
+    solution = Solution(*newton_solve(e, theta, support, middle.lam, 1e-9, 1000), theta, support)
+    warn_unless_converged(solution, e, 1e-9, 1000)
     return SparsityTheta(solution, wanted, jump)
 
 

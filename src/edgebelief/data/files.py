@@ -300,8 +300,7 @@ def read_covariates(path: str | Path) -> pd.DataFrame:
         raise InputError(f"no covariates; it has the columns {list(table.columns)}.", where=path)
     for name in covariates:
         cells = table[name].astype(object)
-        cells = cells.where(cells.notna() & (cells != ""), None)
-        table[name] = cells
+        table[name] = cells = cells.where(cells.notna() & (cells != ""), None)
         if all(is_number(cell) for cell in cells.dropna()):
             frame = table[[name]]
             frame.attrs = table.attrs

@@ -35,7 +35,11 @@ Figure = tuple[str, str, str]  # the name of a number, the number, and its meani
 # The scores of the predictions against the labels, with their meanings.
 SCORES: dict[str, tuple[Callable[[Predictions], metrics.Score], str]] = {
     "error": (metrics.error, "share of misclassified pairs (at probability one half)"),
-    "NLL": (metrics.nll, "negative log-likelihood of all labels of a graph; mean over graphs"),
+    "NLL": (
+        metrics.nll,
+        "negative log-likelihood: minus the log probability of all labels of a graph; mean over "
+        "graphs",
+    ),
     "Brier score": (
         metrics.brier,
         "mean squared error of the probability, averaged over the posterior (this includes the "
@@ -180,11 +184,10 @@ def _policy(*scripts: str) -> str:
 
 def _headlines(summary: Summary, predictions: Predictions) -> Iterator[Figure]:
     """Yield the numbers at the top of the page."""
-    low, high = DOUBTFUL
     yield "pairs", f"{summary.n_pairs:,}", "that could be an edge"
     yield "predicted edges", f"{summary.n_believed:,}", "probability over one half"
     yield "near certain", f"{summary.n_near_certain:,}", f"edges, {NEAR_CERTAIN:g} or more"
-    yield "uncertain", f"{summary.n_doubtful:,}", f"pairs between {low} and {high}"
+    yield "uncertain", f"{summary.n_doubtful:,}", "pairs between {} and {}".format(*DOUBTFUL)
     if predictions.data.n_labels:
         accuracy = 1 - float(metrics.error(predictions))
         yield "accuracy", words.percent(accuracy), "of the pairs with a label"
