@@ -15,12 +15,10 @@ class CalibrationReport:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from edgebelief.belief import CalibrationReport, EdgeBelief, Predictions
-    >>> from edgebelief.data import GraphDataset
-    >>> data = GraphDataset([[1.0, 2.0, 3.0]], [[1, 0, 0]])
-    >>> belief = EdgeBelief.of([0.8, 0.1, 0.1])
-    >>> print(CalibrationReport.of(Predictions(data, [belief], np.log([0.648]))))
+    >>> from edgebelief import belief, data
+    >>> graph = data.GraphDataset([[1.0, 2.0, 3.0]], [[1, 0, 0]])
+    >>> of_edges = belief.EdgeBelief.of([0.8, 0.1, 0.1])
+    >>> print(belief.CalibrationReport.of(belief.Predictions(graph, [of_edges], [-0.4339])))
     NLL 0.4339 a graph (sd 0)
     Brier 0.02 (of the mean 0.02)
     error 0.00%
@@ -51,11 +49,8 @@ class CalibrationReport:
 
     def as_dict(self) -> dict[str, float]:
         """Return the scores by name."""
-        figures = {
-            name: float(getattr(self, name))
-            for name in ("nll", "brier", "brier_of_mean", "error", "ece")
-        }
-        return figures | {
+        names = "nll", "brier", "brier_of_mean", "error", "ece"
+        return {name: float(getattr(self, name)) for name in names} | {
             f"error-sd correlation, {name} edges": float(value)
             for name, value in self.correlation._asdict().items()
         }

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -31,6 +30,8 @@ from .predict import DataLike, as_dataset
 
 # The largest number of entries of an array: 16 MB in float32.
 NUMBERS = 4_000_000
+# The name of a statistic, or a function of the matrix of one graph.
+Statistic = str | Callable[[np.ndarray], float]
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,8 @@ class PredictiveCheck:
         Near 0 or 1, the labels are unlike the graphs that the model draws.
         """
         if self.observed is None:
-            raise InputError(
-                f"the labels do not tell the {self.statistic}: none, or too few, are known."
-            )
+            problem = f"the labels do not tell the {self.statistic}: none, or too few, are known."
+            raise InputError(problem)
         above, equal = self.values > self.observed, self.values == self.observed
         return float(above.mean() + equal.mean() / 2)
 
@@ -85,7 +85,7 @@ def prior_predictive(
     key: Key | int,
     model: EdgeModel,
     data: DataLike,
-    statistic: str | Callable[[np.ndarray], float] = "density",
+    statistic: Statistic = "density",
     n: int = 10_000,
 ) -> PredictiveCheck:
     """Compute a statistic of graphs drawn from the prior, for these inputs.
@@ -118,12 +118,9 @@ def prior_predictive(
 
     Examples
     --------
-    >>> from edgebelief.belief.checks import prior_predictive
-    >>> from edgebelief.data import ErdosRenyi, GraphDataset
-    >>> from edgebelief.infer import EdgeModel
-    >>> from edgebelief.networks import DPG
-    >>> data = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=2, n_nodes=8)
-    >>> check = prior_predictive(1, EdgeModel(DPG(depth=20)), data, n=100)
+    >>> from edgebelief import belief, data, infer
+    >>> graphs = data.GraphDataset.sample(0, data.ErdosRenyi(0.4), n_graphs=2, n_nodes=8)
+    >>> check = belief.prior_predictive(1, infer.EdgeModel(), graphs, n=100)
     >>> check.values.shape, round(check.observed, 3)
     ((100,), 0.446)
     """
@@ -136,7 +133,7 @@ def posterior_predictive(
     key: Key | int,
     posterior: Posterior,
     data: GraphDataset,
-    statistic: str | Callable[[np.ndarray], float] = "density",
+    statistic: Statistic = "density",
     n: int = 1000,
 ) -> PredictiveCheck:
     """Compute a statistic of graphs drawn from the posterior, for these inputs, and of the labels.
@@ -157,17 +154,10 @@ def posterior_predictive(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from edgebelief.belief.checks import posterior_predictive
-    >>> from edgebelief.data import ErdosRenyi, GraphDataset
-    >>> from edgebelief.infer import EdgeModel, Fingerprint, Posterior, Verdict
-    >>> from edgebelief.networks import DPG
-    >>> data = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=2, n_nodes=8)
-    >>> params = {"theta": np.array([0.2]), "delta": np.array([30.0]), "b": np.array([3.0])}
-    >>> posterior = Posterior(EdgeModel(DPG(depth=20)), params, np.ones(1), "by hand", {},
-    ...                       Fingerprint.of(data), Verdict())
-    >>> check = posterior_predictive(1, posterior, data, statistic="triangles", n=50)
-    >>> check.observed
+    >>> from edgebelief import belief, data, infer
+    >>> graphs = data.GraphDataset.sample(0, data.ErdosRenyi(0.4), n_graphs=2, n_nodes=8)
+    >>> posterior = infer.Exact().run(0, infer.EdgeModel(), graphs)
+    >>> belief.posterior_predictive(1, posterior, graphs, statistic="triangles", n=50).observed
     4.0
     """
     params_key, edges_key = split(as_key(key), 2)
@@ -184,10 +174,11 @@ def _check(
     model: EdgeModel,
     params: Draws,
     data: GraphDataset,
-    statistic: str | Callable[[np.ndarray], float],
+    statistic: Statistic,
     source: str,
 ) -> PredictiveCheck:
-    name, of_graphs = _statistic(statistic)
+    name = getattr(statistic, "__name__", "statistic") if callable(statistic) else statistic
+    of_graphs = _statistic(statistic)
     n = len(next(iter(params.values())))
     enough = np.any if of_graphs is _density else np.all  # of a graph's labels must be known
     labelled = any(enough(record.known) for record in data)
@@ -198,22 +189,17 @@ def _check(
         if not used.any():
             continue
         known, support = known[used], stack.support
-        for part in _replicates(stack_key, model, params, stack.part(used)):
-            total[part.draws] += of_graphs(part.graphs, known, support).sum(-1)
+        for draws, graphs in _replicates(stack_key, model, params, stack.part(used)):
+            total[draws] += of_graphs(graphs, known, support).sum(-1)
         observed += float(of_graphs(stack.a[None, used] > 0, known, support).sum())
         n_graphs += int(used.sum())
     of_labels = observed / n_graphs if labelled else None
     return PredictiveCheck(total / n_graphs, of_labels, name, source)
 
 
-class _Replicates(NamedTuple):
-    """Replicated graphs for some of the draws."""
-
-    draws: slice
-    graphs: Bool[np.ndarray, "draws graphs edges"]
-
-
-def _replicates(key: Key, model: EdgeModel, params: Draws, stack: Stack) -> Iterator[_Replicates]:
+def _replicates(
+    key: Key, model: EdgeModel, params: Draws, stack: Stack
+) -> Iterator[tuple[slice, Bool[np.ndarray, "draws graphs edges"]]]:
     """Draw the graphs of a stack for every draw of the parameters, some draws at a time.
 
     Each draw has a key of its own, so the result does not depend on how many are done at a time.
@@ -229,7 +215,7 @@ def _replicates(key: Key, model: EdgeModel, params: Draws, stack: Stack) -> Iter
         values = {name: jnp.asarray(x)[draws] for name, x in params.items()}
         graphs = _draw(model.forward, keys[draws], values, batch)
         stop = min(start + size, n)
-        yield _Replicates(slice(start, stop), np.asarray(graphs)[: stop - start])
+        yield slice(start, stop), np.asarray(graphs)[: stop - start]
 
 
 @eqx.filter_jit
@@ -245,11 +231,6 @@ def _draw(
 # The arguments are the graphs, (..., n_graphs, n_edges) of booleans; which labels are known,
 # (n_graphs, n_edges); and the support of the graphs. The values have shape (..., n_graphs).
 OfGraphs = Callable[[np.ndarray, np.ndarray, Complete], np.ndarray]
-
-
-class _Statistic(NamedTuple):
-    name: str
-    of_graphs: OfGraphs
 
 
 def _density(graphs: np.ndarray, known: np.ndarray, support: Complete) -> np.ndarray:
@@ -287,7 +268,7 @@ _STATISTICS: dict[str, OfGraphs] = {
 }
 
 
-def _statistic(statistic: str | Callable[[np.ndarray], float]) -> _Statistic:
+def _statistic(statistic: Statistic) -> OfGraphs:
     """Look up a statistic by name, or make one of a function of the matrix of one graph."""
     if callable(statistic):
 
@@ -296,13 +277,13 @@ def _statistic(statistic: str | Callable[[np.ndarray], float]) -> _Statistic:
             values = [float(statistic(support.to_matrix(a))) for a in flat]
             return np.reshape(values, graphs.shape[:-1])
 
-        return _Statistic(getattr(statistic, "__name__", "statistic"), of_graphs)
+        return of_graphs
     if statistic not in _STATISTICS:
         raise InputError(
             f"no statistic is called {statistic!r}; there are {', '.join(_STATISTICS)}, or pass a "
             f"function of an (N, N) matrix of 0 and 1."
         )
-    return _Statistic(statistic, _STATISTICS[statistic])
+    return _STATISTICS[statistic]
 
 
 def _matrices(graphs: np.ndarray, support: Complete) -> np.ndarray:

@@ -74,18 +74,14 @@ def leave_one_out(
 
     Examples
     --------
-    >>> from edgebelief.belief import leave_one_out
-    >>> from edgebelief.data import GraphDataset, RandomGeometric
-    >>> from edgebelief.infer import EdgeModel, Exact
-    >>> from edgebelief.networks import DPG
-    >>> data = GraphDataset.sample(3, RandomGeometric(0.5), 8, n_nodes=8, n_signals=30)
-    >>> posterior = Exact().run(0, EdgeModel(DPG(depth=10)), data)
-    >>> left_out = leave_one_out(0, posterior, data)
+    >>> from edgebelief import belief, data, infer
+    >>> graphs = data.GraphDataset.sample(3, data.RandomGeometric(0.5), 8, 8, n_signals=30)
+    >>> posterior = infer.Exact().run(0, infer.EdgeModel(), graphs)
+    >>> left_out = belief.leave_one_out(0, posterior, graphs)
     >>> left_out.scores.shape, left_out.reliable
     ((8,), True)
     """
-    counts = check_weights(weights, len(data))
-    counts = counts * [record.known.any() for record in data]
+    counts = check_weights(weights, len(data)) * [record.known.any() for record in data]
     draw_key, *keys = split(key, 1 + len(data))
     used = np.flatnonzero(counts)
     scores, k = np.zeros(len(data)), np.zeros(len(data))
@@ -95,8 +91,7 @@ def leave_one_out(
         return LeftOut(scores, k, refitted)
     draws = posterior.draws(draw_key, DRAWS)
     scores, k = psis_loo(posterior.model, draws, data, counts)
-    hard = used[np.argsort(-k[used])][:REFITS]
-    for t in hard:
+    for t in used[np.argsort(-k[used])][:REFITS]:
         others = np.where(np.arange(len(data)) == t, 0.0, counts)
         if engine is None or k[t] <= PARETO_K or not others.any():
             continue
@@ -141,13 +136,10 @@ def compare(
 
     Examples
     --------
-    >>> from edgebelief.belief import compare
-    >>> from edgebelief.data import GraphDataset, RandomGeometric
-    >>> from edgebelief.infer import EdgeModel, Exact
-    >>> from edgebelief.networks import DPG
-    >>> data = GraphDataset.sample(3, RandomGeometric(0.5), 8, n_nodes=8, n_signals=30)
-    >>> fits = {d: Exact().run(0, EdgeModel(DPG(depth=d)), data) for d in (1, 30)}
-    >>> compare(0, fits, data).index.tolist()
+    >>> from edgebelief import belief, data, infer, networks
+    >>> graphs = data.GraphDataset.sample(3, data.RandomGeometric(0.5), 8, 8, n_signals=30)
+    >>> models = {depth: infer.EdgeModel(networks.DPG(depth=depth)) for depth in (1, 30)}
+    >>> belief.compare(0, models, graphs).index.tolist()
     [30, 1]
     """
     engines = engines or {}

@@ -68,7 +68,10 @@ def decide(
     if cost is not None:
         return p > _break_even(cost)
     if fdr is not None:
-        return _most_within(p, _share(fdr, "fdr"))
+        # The mean of 1 - p over the most probable edges; ascending, as the sorted p descend.
+        expected = np.cumsum(1 - np.sort(p)[::-1]) / np.arange(1, p.size + 1)
+        largest = _share(fdr, "fdr") * (1 + 1e-12)
+        return _best(p, int(np.searchsorted(expected, largest, side="right")))
     if top_k is not None:
         return _best(p, top_k)
     return p > _share(0.5 if threshold is None else threshold, "threshold")
@@ -105,16 +108,6 @@ def _break_even(cost: tuple[float, float]) -> float:
             argument="cost",
         )
     return extra / (extra + missed)
-
-
-def _most_within(p: Float[np.ndarray, " edges"], share: float) -> Bool[np.ndarray, " edges"]:
-    """Choose the most probable edges, as many as keep the mean of 1 - p within `share`."""
-    order = np.argsort(-p, kind="stable")
-    expected = np.cumsum(1 - p[order]) / np.arange(1, p.size + 1)  # ascending, as p[order] descends
-    kept = int(np.searchsorted(expected, share * (1 + 1e-12), side="right"))
-    chosen = np.zeros(p.size, bool)
-    chosen[order[:kept]] = True
-    return chosen
 
 
 def _best(p: Float[np.ndarray, " edges"], k: int) -> Bool[np.ndarray, " edges"]:

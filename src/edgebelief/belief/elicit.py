@@ -22,7 +22,7 @@ from ..data.dataset import GraphDataset
 from ..edges import Support
 from ..errors import InputError, SettingError, SettingTypeError
 from ..infer.priors import LogNormal, Prior, lognormal
-from ..validate import as_floats, check_distances, check_number
+from ..validate import as_floats, check_distances, check_number, check_whole
 from .predict import DataLike, graphs_in
 
 # The quantiles of edge weight that a sweep records.
@@ -36,11 +36,8 @@ CONFIDENT = 10.0
 REFINED = 17
 
 
-class Input(NamedTuple):
-    """The distances of a graph, and its candidate edges."""
-
-    e: Float[np.ndarray, " edges"]
-    support: Support
+# The distances of a graph, and its candidate edges.
+Input = tuple[Float[np.ndarray, " edges"], Support]
 
 
 class ThetaInterval(NamedTuple):
@@ -81,8 +78,7 @@ class ThetaSweep:
     def table(self) -> pd.DataFrame:
         """Tabulate means over the graphs, and the largest number of components, for each theta."""
         columns = {"theta": self.thetas, "density": self.mean_density}
-        columns["components"] = self.components.mean(0)
-        columns["most_components"] = self.most_components
+        columns |= {"components": self.components.mean(0), "most_components": self.most_components}
         for k, level in enumerate(self.levels):
             columns[f"weight_q{100 * level:g}"] = self.weights[:, :, k].mean(0)
         return pd.DataFrame(columns)
@@ -219,17 +215,14 @@ def elicit_prior(
 
     Parameters
     ----------
-    e : GraphDataset, sequence of array_like, or array_like
-        The distances of several graphs, or of one, on the scale that will be fitted. Labels are not
-        used.
+    e, support
+        As for `theta_sweep`; the distances are on the scale that will be fitted.
     density : (float, float)
         The mean density of the graphs, edges as a share of pairs, is believed to lie between these.
     max_components : int, optional
         No graph is believed to have more connected components.
     mass : float
         The probability of these beliefs.
-    support : Support, optional
-        The candidate edges of every graph; by default all pairs.
 
     Returns
     -------
@@ -243,14 +236,12 @@ def elicit_prior(
 
     Examples
     --------
-    >>> from edgebelief.belief.elicit import elicit_prior
-    >>> from edgebelief.data import GraphDataset, RandomGeometric
-    >>> from edgebelief.infer import EdgeModel
-    >>> data = GraphDataset.sample(0, RandomGeometric(radius=0.4), n_graphs=3, n_nodes=15)
-    >>> prior = elicit_prior(data, density=(0.2, 0.5), mass=0.9)
+    >>> from edgebelief import belief, data, infer
+    >>> graphs = data.GraphDataset.sample(0, data.RandomGeometric(0.4), n_graphs=3, n_nodes=15)
+    >>> prior = belief.elicit_prior(graphs, density=(0.2, 0.5), mass=0.9)
     >>> bool(prior.interval[0] < prior["theta"].median < prior.interval[1])
     True
-    >>> model = EdgeModel(prior=prior)
+    >>> model = infer.EdgeModel(prior=prior)
     """
     beliefs = _check_beliefs(density, max_components, mass)
     inputs = _inputs(e, support)
@@ -268,15 +259,8 @@ def _interval(inputs: list[Input], sweep: ThetaSweep, beliefs: Beliefs) -> Theta
     dense, sparse = _too_dense(sweep, beliefs), _too_sparse(sweep, beliefs)
     if dense[-1] or sparse[0]:
         raise _out_of_reach(sweep, beliefs)
-    low, high = 0.0, np.inf
-    if dense.any():
-        last = int(np.flatnonzero(dense)[-1])
-        gap = ThetaInterval(*sweep.thetas[last : last + 2])
-        low = _refine(inputs, gap, beliefs, _too_dense).high
-    if sparse.any():
-        first = int(np.flatnonzero(sparse)[0])
-        gap = ThetaInterval(*sweep.thetas[first - 1 : first + 1])
-        high = _refine(inputs, gap, beliefs, _too_sparse).low
+    low = _refine(inputs, sweep, beliefs, _too_dense).high if dense.any() else 0.0
+    high = _refine(inputs, sweep, beliefs, _too_sparse).low if sparse.any() else np.inf
     if not low < high:
         raise _nothing_between(inputs, low, high, beliefs)
     return ThetaInterval(low, high)
@@ -293,27 +277,28 @@ def _too_sparse(sweep: ThetaSweep, beliefs: Beliefs) -> Bool[np.ndarray, " theta
 
 def _refine(
     inputs: list[Input],
-    gap: ThetaInterval,
+    sweep: ThetaSweep,
     beliefs: Beliefs,
     rule: Callable[[ThetaSweep, Beliefs], Bool[np.ndarray, " thetas"]],
 ) -> ThetaInterval:
-    """Narrow an interval of theta at whose ends `rule` has different values."""
-    for _ in range(2):
-        thetas = np.geomspace(gap.low, gap.high, REFINED)
-        values = rule(_sweep(inputs, thetas), beliefs)
+    """Find between which thetas the value of `rule` changes: on the sweep, then on finer grids."""
+
+    def change(sweep: ThetaSweep) -> ThetaInterval:
+        values = rule(sweep, beliefs)
         # The density is only almost monotone, so that the value may change more than once: take the
         # last change of `_too_dense`, the first of `_too_sparse`.
         changes = np.flatnonzero(values[1:] != values[:-1])
         k = changes[-1] if rule is _too_dense else changes[0]
-        gap = ThetaInterval(float(thetas[k]), float(thetas[k + 1]))
+        return ThetaInterval(float(sweep.thetas[k]), float(sweep.thetas[k + 1]))
+
+    gap = change(sweep)
+    for _ in range(2):
+        gap = change(_sweep(inputs, np.geomspace(gap.low, gap.high, REFINED)))
     return gap
 
 
 def _lognormal_within(interval: ThetaInterval, sweep: ThetaSweep, mass: float) -> LogNormal:
-    """Make the lognormal centred on the interval, in log theta, with probability `mass` in it.
-
-    Where the interval has no end, the end of the sweep takes its place.
-    """
+    """Make the lognormal of `elicit_prior`; where the interval has no end, the sweep's is taken."""
     low, high = max(interval.low, sweep.thetas[0]), min(interval.high, sweep.thetas[-1])
     one_sided = (interval.low == 0) != (interval.high == np.inf)
     standard_deviations = ndtri(mass) if one_sided else ndtri((1 + mass) / 2)
@@ -335,12 +320,7 @@ def _check_beliefs(
             argument="density",
         )
     if max_components is not None:
-        number = check_number(max_components, "max_components")
-        if not (number >= 1 and number == int(number)):
-            raise SettingError(
-                f"must be 1, 2, ...; got {max_components!r}.", argument="max_components"
-            )
-        max_components = int(number)
+        max_components = check_whole(max_components, "max_components", 1)
     mass = check_number(mass, "mass")
     if not 0.5 < mass < 1:
         raise SettingError(f"must be above 0.5 and below 1; got {mass:g}.", argument="mass")
@@ -387,4 +367,4 @@ def _nothing_between(
 def _inputs(e: DataLike, support: Support | None) -> list[Input]:
     """Check the distances of one graph or several."""
     graphs = [record.e for record in e] if isinstance(e, GraphDataset) else graphs_in(e)
-    return [Input(*check_distances(distances, support)) for distances in graphs]
+    return [check_distances(distances, support) for distances in graphs]

@@ -19,7 +19,7 @@ from ..errors import InputError, InputTypeError
 from ..infer.batch import Batch, ForwardModel
 from ..infer.posterior import Posterior
 from ..readouts.curves import coefficient_slices
-from .predict import DataLike, as_dataset, batch_of_one
+from .predict import DataLike, as_dataset, batch_of_one, quantiles_of
 
 # The number of draws for means and intervals, and the posterior probability of the intervals.
 DRAWS, LEVEL = 256, 0.9
@@ -34,8 +34,7 @@ def explain(
     ----------
     key : JAX key or int
         The key of the draws from the posterior.
-    posterior : Posterior
-    data : GraphDataset or array_like
+    posterior, data
         As for `predict`.
     source, target : str
         Names of two nodes.
@@ -52,18 +51,18 @@ def explain(
 
     Examples
     --------
-    >>> from edgebelief.belief import explain
-    >>> from edgebelief.data import ErdosRenyi, GraphDataset
-    >>> from edgebelief.infer import EdgeModel, Exact
-    >>> from edgebelief.networks import DPG
-    >>> data = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=5, n_nodes=8, n_signals=100)
-    >>> posterior = Exact().run(0, EdgeModel(DPG(depth=50)), data)
-    >>> explain(0, posterior, data, "0", "1")["part"].tolist()
+    >>> from edgebelief import belief, data, infer
+    >>> graphs = data.GraphDataset.sample(0, data.ErdosRenyi(0.4), 5, n_nodes=8, n_signals=100)
+    >>> posterior = infer.Exact().run(0, infer.EdgeModel(), graphs)
+    >>> belief.explain(0, posterior, graphs, "0", "1")["part"].tolist()
     ['weight', 'baseline', 'logit']
     """
     data = as_dataset(data)
     record = data[graph]
-    ends = [_index_of(record.names, str(name)) for name in (source, target)]
+    for name in map(str, (source, target)):
+        if name not in record.names:
+            raise InputError(f"no node is called {name!r}; there are {list(record.names[:8])} ...")
+    ends = [record.names.index(str(name)) for name in (source, target)]
     if ends[0] == ends[1]:
         raise InputError(f"{source!r} is one node; an edge joins two.")
     rows, cols = record.support.endpoints
@@ -83,15 +82,10 @@ def explain_edges(
 
     Parameters
     ----------
-    key : JAX key or int
-        The key of the draws from the posterior.
-    posterior : Posterior
-    data : GraphDataset or array_like
-        As for `predict`.
+    key, posterior, data, graph
+        As for `explain`.
     edges : sequence of int
         The indices of the edges in the edge vector of the graph.
-    graph : int
-        The index of the graph, where there are several.
     n : int
         The number of draws; the network runs once for each.
 
@@ -102,26 +96,23 @@ def explain_edges(
 
     Examples
     --------
-    >>> from edgebelief.belief import explain_edges
-    >>> from edgebelief.data import ErdosRenyi, GraphDataset
-    >>> from edgebelief.infer import EdgeModel, Exact
-    >>> from edgebelief.networks import DPG
-    >>> data = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=5, n_nodes=8, n_signals=100)
-    >>> posterior = Exact().run(0, EdgeModel(DPG(depth=50)), data)
-    >>> first, second = explain_edges(0, posterior, data, [3, 7])
+    >>> from edgebelief import belief, data, infer
+    >>> graphs = data.GraphDataset.sample(0, data.ErdosRenyi(0.4), 5, n_nodes=8, n_signals=100)
+    >>> posterior = infer.Exact().run(0, infer.EdgeModel(), graphs)
+    >>> first, second = belief.explain_edges(0, posterior, graphs, [3, 7])
     >>> first["part"].tolist()
     ['weight', 'baseline', 'logit']
     """
     (stack,) = as_dataset(data)[graph : graph + 1].stacks()
     batch = batch_of_one(posterior.model, stack, 0)
     draws = {k: jnp.asarray(v) for k, v in posterior.draws(key, n).items()}
-    summands = _summands(posterior.model.forward, draws, batch, jnp.asarray(edges, int))
+    parts, features = _summands(posterior.model.forward, draws, batch, jnp.asarray(edges, int))
     order = posterior.model.readout.part_names
     # The contributions, (parts, draws, edges); the last part is their sum, the logit.
-    each = np.stack([np.asarray(summands.parts[name], float) for name in order])
+    each = np.stack([np.asarray(parts[name], float) for name in order])
     each = np.concatenate([each, each.sum(0, keepdims=True)])
-    inputs = {name: np.asarray(x, float).mean(0) for name, x in summands.inputs.items()}
-    low, high = np.quantile(each, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=1)
+    inputs = {name: np.asarray(x, float).mean(0) for name, x in features.items()}
+    low, high = np.quantile(each, quantiles_of(LEVEL), axis=1)
     tables = []
     for k in range(len(edges)):
         table = pd.DataFrame(
@@ -138,30 +129,18 @@ def explain_edges(
     return tables
 
 
-def _index_of(names: tuple[str, ...], name: str) -> int:
-    if name not in names:
-        raise InputError(f"no node is called {name!r}; there are {list(names[:8])} ...")
-    return names.index(name)
-
-
-class _Summands(NamedTuple):
-    """The summands of the logits, and the features that they are curves of, by name."""
-
-    parts: dict[str, Float[Array, "draws edges"]]
-    inputs: dict[str, Float[Array, "draws edges"]]
+# Numbers for some edges of one graph, at each draw, by name.
+OfEdges = dict[str, Float[Array, "draws edges"]]
 
 
 @eqx.filter_jit
 def _summands(
     forward: ForwardModel, draws: dict[str, Array], batch: Batch, edges: Int[Array, " edges"]
-) -> _Summands:
-    """Compute the summands of the logits of some edges of one graph, at each draw."""
-
-    def at(values: dict[str, Array]) -> _Summands:
-        summands = _Summands(*forward.parts_at(values, batch))
-        return jax.tree.map(lambda x: x[0, edges], summands)
-
-    return lax.map(at, draws)
+) -> tuple[OfEdges, OfEdges]:
+    """Compute the summands of the logits, and the features that they are curves of."""
+    return lax.map(
+        lambda values: jax.tree.map(lambda x: x[0, edges], forward.parts_at(values, batch)), draws
+    )
 
 
 class TermCurve(NamedTuple):
@@ -189,14 +168,10 @@ def term_curves(posterior: Posterior, key: Key | int = 0) -> list[TermCurve]:
 
     Examples
     --------
-    >>> from edgebelief.belief import term_curves
-    >>> from edgebelief.data import GraphDataset, RandomGeometric
-    >>> from edgebelief.infer import EdgeModel, Exact
-    >>> from edgebelief.networks import DPG
-    >>> from edgebelief.readouts import Additive
-    >>> data = GraphDataset.sample(0, RandomGeometric(0.4), 10, n_nodes=10, n_signals=100)
-    >>> model = EdgeModel(DPG(depth=50), Additive(features=("z", "rank sum")))
-    >>> curves = term_curves(Exact().run(0, model, data))
+    >>> from edgebelief import belief, data, infer, readouts
+    >>> graphs = data.GraphDataset.sample(0, data.RandomGeometric(0.4), 10, 10, n_signals=100)
+    >>> model = infer.EdgeModel(readout=readouts.Additive(features=("z", "rank sum")))
+    >>> curves = belief.term_curves(infer.Exact().run(0, model, graphs))
     >>> sorted(curve.name for curve in curves)
     ['rank sum', 'z']
     """
@@ -225,21 +200,11 @@ def term_table(posterior: Posterior, key: Key | int = 0) -> pd.DataFrame:
 
     Examples
     --------
-    >>> from edgebelief.belief import term_table
-    >>> from edgebelief.data import GraphDataset, RandomGeometric
-    >>> from edgebelief.infer import EdgeModel, Exact
-    >>> from edgebelief.networks import DPG
-    >>> from edgebelief.readouts import Additive
-    >>> data = GraphDataset.sample(0, RandomGeometric(0.4), 10, n_nodes=10, n_signals=100)
-    >>> model = EdgeModel(DPG(depth=50), Additive(features=("z", "rank sum")))
-    >>> term_table(Exact().run(0, model, data)).columns.tolist()
+    >>> from edgebelief import belief, data, infer, readouts
+    >>> graphs = data.GraphDataset.sample(0, data.RandomGeometric(0.4), 10, 10, n_signals=100)
+    >>> model = infer.EdgeModel(readout=readouts.Additive(features=("z", "rank sum")))
+    >>> belief.term_table(infer.Exact().run(0, model, graphs)).columns.tolist()
     ['term', 'size', 'needed']
     """
-    curves = term_curves(posterior, key)
-    return pd.DataFrame(
-        {
-            "term": [curve.name for curve in curves],
-            "size": [curve.size for curve in curves],
-            "needed": [curve.matters for curve in curves],
-        }
-    )
+    rows = [(curve.name, curve.size, curve.matters) for curve in term_curves(posterior, key)]
+    return pd.DataFrame(rows, columns=["term", "size", "needed"])

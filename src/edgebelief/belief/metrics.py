@@ -21,6 +21,9 @@ from ..infer.posterior import Posterior
 from .predict import EdgeBelief, Predictions, predict
 from .weights import WeightPredictions
 
+# A number for each edge.
+PerEdge = Float[np.ndarray, " edges"]
+
 
 class Score(float):
     """A score of all graphs together, which also has the score of each graph."""
@@ -80,13 +83,11 @@ def nll(predictions: Predictions | Posterior, data: GraphDataset | None = None) 
 
     Examples
     --------
-    >>> from edgebelief.belief import Predictions, EdgeBelief
-    >>> from edgebelief.data import GraphDataset
-    >>> from edgebelief.metrics import nll
-    >>> import numpy as np
-    >>> half, data = np.full(3, 0.5), GraphDataset([[1.0, 2.0, 3.0]], [[1, 0, 0]])
-    >>> nll(Predictions(data, [EdgeBelief.of(half)], np.log([0.125])))
-    2.0794415416798357
+    >>> from edgebelief import belief, data, metrics
+    >>> graph = data.GraphDataset([[1.0, 2.0, 3.0]], [[1, 0, 0]])
+    >>> predictions = belief.Predictions(graph, [belief.EdgeBelief.of([0.5, 0.5, 0.5])], [-2.08])
+    >>> metrics.nll(predictions)  # -log(0.5 0.5 0.5)
+    2.08
     """
     predictions = _with_labels(predictions, data)
     known = [record.known.any() for record in predictions.data]
@@ -102,18 +103,14 @@ def brier(predictions: Predictions | Posterior, data: GraphDataset | None = None
 
     Examples
     --------
-    >>> from edgebelief.belief import Predictions, EdgeBelief
-    >>> from edgebelief.data import GraphDataset
-    >>> from edgebelief.metrics import brier
-    >>> import numpy as np
-    >>> p, data = np.array([0.8, 0.1, 0.1]), GraphDataset([[1.0, 2.0, 3.0]], [[1, 0, 0]])
-    >>> round(brier(Predictions(data, [EdgeBelief.of(p, 0.1)], np.zeros(1))), 3)
+    >>> from edgebelief import belief, data, metrics
+    >>> graph = data.GraphDataset([[1.0, 2.0, 3.0]], [[1, 0, 0]])
+    >>> predictions = belief.Predictions(graph, [belief.EdgeBelief.of([0.8, 0.1, 0.1], 0.1)], [0.0])
+    >>> round(metrics.brier(predictions), 3)
     0.03
     """
     return _over_edges(
-        predictions,
-        data,
-        lambda x: float(np.mean((x.belief.mean - x.a) ** 2 + x.belief.epistemic_sd**2)),
+        predictions, data, lambda a, p: np.mean((p.mean - a) ** 2 + p.epistemic_sd**2)
     )
 
 
@@ -122,17 +119,13 @@ def brier_of_mean(predictions: Predictions | Posterior, data: GraphDataset | Non
 
     Examples
     --------
-    >>> from edgebelief.belief import Predictions, EdgeBelief
-    >>> from edgebelief.data import GraphDataset
-    >>> from edgebelief.metrics import brier_of_mean
-    >>> import numpy as np
-    >>> p, data = np.array([0.8, 0.1, 0.1]), GraphDataset([[1.0, 2.0, 3.0]], [[1, 0, 0]])
-    >>> round(brier_of_mean(Predictions(data, [EdgeBelief.of(p)], np.zeros(1))), 3)
+    >>> from edgebelief import belief, data, metrics
+    >>> graph = data.GraphDataset([[1.0, 2.0, 3.0]], [[1, 0, 0]])
+    >>> predictions = belief.Predictions(graph, [belief.EdgeBelief.of([0.8, 0.1, 0.1])], [0.0])
+    >>> round(metrics.brier_of_mean(predictions), 3)
     0.02
     """
-    return _over_edges(
-        predictions, data, lambda x: float(brier_score_loss(x.a, x.belief.mean, pos_label=1))
-    )
+    return _over_edges(predictions, data, lambda a, p: brier_score_loss(a, p.mean, pos_label=1))
 
 
 def error(predictions: Predictions | Posterior, data: GraphDataset | None = None) -> Score:
@@ -140,18 +133,14 @@ def error(predictions: Predictions | Posterior, data: GraphDataset | None = None
 
     Examples
     --------
-    >>> from edgebelief.belief import Predictions, EdgeBelief
-    >>> from edgebelief.data import GraphDataset
-    >>> from edgebelief.metrics import error
-    >>> import numpy as np
-    >>> p, data = np.array([0.8, 0.1, 0.7, 0.1, 0, 0]), GraphDataset([np.ones(6)], [np.eye(6)[0]])
-    >>> round(error(Predictions(data, [EdgeBelief.of(p)], np.zeros(1))), 3)
-    0.167
+    >>> from edgebelief import belief, data, metrics
+    >>> graph = data.GraphDataset([[1.0, 2.0, 3.0]], [[1, 0, 0]])
+    >>> predictions = belief.Predictions(graph, [belief.EdgeBelief.of([0.8, 0.1, 0.7])], [0.0])
+    >>> round(metrics.error(predictions), 3)
+    0.333
     """
     return _over_edges(
-        predictions,
-        data,
-        lambda x: float(zero_one_loss(x.a.astype(int), (x.belief.mean > 0.5) * 1)),
+        predictions, data, lambda a, p: zero_one_loss(a.astype(int), (p.mean > 0.5) * 1)
     )
 
 
@@ -165,18 +154,14 @@ def calibration_curve(
 
     Examples
     --------
-    >>> from edgebelief.belief import Predictions, EdgeBelief
-    >>> from edgebelief.data import GraphDataset
-    >>> from edgebelief.metrics import calibration_curve
-    >>> import numpy as np
-    >>> p, data = np.array([0.8, 0.1, 0.6]), GraphDataset([[1.0, 2.0, 3.0]], [[1, 0, 0]])
-    >>> curve = calibration_curve(
-    ...     Predictions(data, [EdgeBelief.of(p)], np.zeros(1)), n_bins=2
-    ... )
+    >>> from edgebelief import belief, data, metrics
+    >>> graph = data.GraphDataset([[1.0, 2.0, 3.0]], [[1, 0, 0]])
+    >>> predictions = belief.Predictions(graph, [belief.EdgeBelief.of([0.8, 0.1, 0.6])], [0.0])
+    >>> curve = metrics.calibration_curve(predictions, n_bins=2)
     >>> curve.count, curve.accuracy
     (array([1., 2.]), array([0., 1.]))
     """
-    return _curve(_pooled(_with_labels(predictions, data)), n_bins)
+    return _curve(*_pooled(_with_labels(predictions, data)), n_bins)
 
 
 def ece(
@@ -189,19 +174,17 @@ def ece(
 
     Examples
     --------
-    >>> from edgebelief.belief import Predictions, EdgeBelief
-    >>> from edgebelief.data import GraphDataset
-    >>> from edgebelief.metrics import ece
-    >>> import numpy as np
-    >>> p, data = np.array([0.75, 0.75, 0.75]), GraphDataset([[1.0, 2.0, 3.0]], [[1, 1, 0]])
-    >>> round(ece(Predictions(data, [EdgeBelief.of(p)], np.zeros(1))), 3)
+    >>> from edgebelief import belief, data, metrics
+    >>> graph = data.GraphDataset([[1.0, 2.0, 3.0]], [[1, 1, 0]])
+    >>> predictions = belief.Predictions(graph, [belief.EdgeBelief.of([0.75, 0.75, 0.75])], [0.0])
+    >>> round(metrics.ece(predictions), 3)
     0.083
     """
 
-    def score(labelled: _Labelled) -> float:
-        curve = _curve(labelled, n_bins)
+    def score(a: PerEdge, belief: EdgeBelief) -> np.floating:
+        curve = _curve(a, belief, n_bins)
         gaps = np.abs(curve.accuracy - curve.confidence)
-        return float(np.nansum(gaps * curve.count) / labelled.a.size)
+        return np.nansum(gaps * curve.count) / a.size
 
     return _over_edges(predictions, data, score)
 
@@ -215,13 +198,10 @@ def uncertainty_error_correlation(
 
     Examples
     --------
-    >>> from edgebelief.belief import Predictions, EdgeBelief
-    >>> from edgebelief.data import GraphDataset
-    >>> from edgebelief.metrics import uncertainty_error_correlation
-    >>> import numpy as np
-    >>> p, data = np.array([0.9, 0.6, 0.0]), GraphDataset([[1.0, 2.0, 3.0]], [[1, 1, 0]])
-    >>> belief = EdgeBelief.of(p)
-    >>> round(uncertainty_error_correlation(Predictions(data, [belief], np.zeros(1))).all, 3)
+    >>> from edgebelief import belief, data, metrics
+    >>> graph = data.GraphDataset([[1.0, 2.0, 3.0]], [[1, 1, 0]])
+    >>> predictions = belief.Predictions(graph, [belief.EdgeBelief.of([0.9, 0.6, 0.0])], [0.0])
+    >>> round(metrics.uncertainty_error_correlation(predictions).all, 3)
     0.917
     """
     a, belief = _pooled(_with_labels(predictions, data))
@@ -250,16 +230,12 @@ def crps(predictions: WeightPredictions) -> Score:
 
     Examples
     --------
-    >>> from edgebelief.belief import EdgeBelief, Predictions, WeightBelief, WeightPredictions
-    >>> from edgebelief.data import GraphDataset
-    >>> from edgebelief.metrics import crps
     >>> import numpy as np
-    >>> data = GraphDataset([[1.0, 2.0, 3.0]], [[2.0, 9.0, 0.0]], weighted=True)
-    >>> presence = Predictions(data, [EdgeBelief.of(np.full(3, 0.5))], np.zeros(1))
-    >>> low, high = np.full(3, 1.0), np.full(3, 4.0)
-    >>> belief = WeightBelief(np.full(3, 0.5), low, low, low, high, low)
-    >>> each = [np.array([0.5, 2.0, 0.5])]
-    >>> crps(WeightPredictions(presence, [belief], 0.9, each, each))
+    >>> from edgebelief import belief, data, metrics
+    >>> graph = data.GraphDataset([[1.0, 2.0, 3.0]], [[2.0, 9.0, 0.0]], weighted=True)
+    >>> presence = belief.Predictions(graph, [belief.EdgeBelief.of([0.5, 0.5, 0.5])], [0.0])
+    >>> scores = [np.array([0.5, 2.0, 0.5])]  # of each pair, as `predict_weights` computes them
+    >>> metrics.crps(belief.WeightPredictions(presence, [], 0.9, scores, [None]))
     1.0
     """
     return _over_weights(predictions.crps)
@@ -270,16 +246,12 @@ def crps_given_edge(predictions: WeightPredictions) -> Score:
 
     Examples
     --------
-    >>> from edgebelief.belief import EdgeBelief, Predictions, WeightBelief, WeightPredictions
-    >>> from edgebelief.data import GraphDataset
-    >>> from edgebelief.metrics import crps_given_edge
     >>> import numpy as np
-    >>> data = GraphDataset([[1.0, 2.0, 3.0]], [[2.0, 9.0, 0.0]], weighted=True)
-    >>> presence = Predictions(data, [EdgeBelief.of(np.full(3, 0.5))], np.zeros(1))
-    >>> low, high = np.full(3, 1.0), np.full(3, 4.0)
-    >>> belief = WeightBelief(np.full(3, 0.5), low, low, low, high, low)
-    >>> each = [np.array([0.5, 2.0, np.nan])]
-    >>> crps_given_edge(WeightPredictions(presence, [belief], 0.9, each, each))
+    >>> from edgebelief import belief, data, metrics
+    >>> graph = data.GraphDataset([[1.0, 2.0, 3.0]], [[2.0, 9.0, 0.0]], weighted=True)
+    >>> presence = belief.Predictions(graph, [belief.EdgeBelief.of([0.5, 0.5, 0.5])], [0.0])
+    >>> scores = [np.array([0.5, 2.0, np.nan])]  # NaN for the pair that is no edge
+    >>> metrics.crps_given_edge(belief.WeightPredictions(presence, [], 0.9, [None], scores))
     1.25
     """
     return _over_weights(predictions.crps_given_edge)
@@ -290,24 +262,21 @@ def weight_coverage(predictions: WeightPredictions) -> Score:
 
     Examples
     --------
-    >>> from edgebelief.belief import EdgeBelief, Predictions, WeightBelief, WeightPredictions
-    >>> from edgebelief.data import GraphDataset
-    >>> from edgebelief.metrics import weight_coverage
     >>> import numpy as np
-    >>> data = GraphDataset([[1.0, 2.0, 3.0]], [[2.0, 9.0, 0.0]], weighted=True)
-    >>> presence = Predictions(data, [EdgeBelief.of(np.full(3, 0.5))], np.zeros(1))
-    >>> low, high = np.full(3, 1.0), np.full(3, 4.0)
-    >>> belief = WeightBelief(np.full(3, 0.5), low, low, low, high, low)
-    >>> weight_coverage(WeightPredictions(presence, [belief], 0.9, [None], [None]))
+    >>> from edgebelief import belief, data, metrics
+    >>> graph = data.GraphDataset([[1.0, 2.0, 3.0]], [[2.0, 9.0, 0.0]], weighted=True)
+    >>> presence = belief.Predictions(graph, [belief.EdgeBelief.of([0.5, 0.5, 0.5])], [0.0])
+    >>> low, high, half = np.full(3, 1.0), np.full(3, 4.0), np.full(3, 0.5)
+    >>> weights = belief.WeightBelief(half, low, low, low, high, low)
+    >>> metrics.weight_coverage(belief.WeightPredictions(presence, [weights], 0.9, [None], [None]))
     0.5
     """
-    covered: list[np.ndarray | None] = []
-    for record, belief in zip(predictions.data, predictions, strict=True):
-        if record.w is None:
-            covered.append(None)
-            continue
-        inside = (belief.low <= record.w) & (record.w <= belief.high)
-        covered.append(np.where(record.a > 0, inside, np.nan))
+    covered = [
+        np.where(record.a > 0, (belief.low <= record.w) & (record.w <= belief.high), np.nan)
+        if record.w is not None
+        else None
+        for record, belief in zip(predictions.data, predictions, strict=True)
+    ]
     return _over_weights(covered)
 
 
@@ -330,50 +299,41 @@ def _with_labels(predictions: Predictions | Posterior, data: GraphDataset | None
             raise InputTypeError("with a posterior, give the data set to score too.")
         predictions = predict(predictions, data)
     elif not isinstance(predictions, Predictions):
-        raise InputTypeError(
-            f"expected what `predict` returns, or a posterior and a data set; got "
-            f"{type(predictions).__name__}."
-        )
+        expected = "expected what `predict` returns, or a posterior and a data set"
+        raise InputTypeError(f"{expected}; got {type(predictions).__name__}.")
     if predictions.data.n_labels == 0:
         raise InputError("no label is known in this data set, so there is nothing to score.")
     return predictions
 
 
-class _Labelled(NamedTuple):
-    """Edges with known labels."""
-
-    a: Float[np.ndarray, " edges"]
-    belief: EdgeBelief
-
-
-def _each_graph(predictions: Predictions) -> list[_Labelled]:
+def _each_graph(predictions: Predictions) -> list[tuple[PerEdge, EdgeBelief]]:
+    """Return the known labels of each graph, and the belief in these edges."""
     return [
-        _Labelled(record.a[record.known], EdgeBelief(*(x[record.known] for x in belief)))
+        (record.a[record.known], EdgeBelief(*(x[record.known] for x in belief)))
         for record, belief in zip(predictions.data, predictions, strict=True)
     ]
 
 
-def _pooled(predictions: Predictions) -> _Labelled:
+def _pooled(predictions: Predictions) -> tuple[PerEdge, EdgeBelief]:
     """Concatenate the labelled edges of all graphs."""
-    graphs = _each_graph(predictions)
-    fields = zip(*(graph.belief for graph in graphs), strict=True)
-    belief = EdgeBelief(*(np.concatenate(values) for values in fields))
-    return _Labelled(np.concatenate([graph.a for graph in graphs]), belief)
+    labels, beliefs = zip(*_each_graph(predictions), strict=True)
+    fields = zip(*beliefs, strict=True)
+    return np.concatenate(labels), EdgeBelief(*(np.concatenate(values) for values in fields))
 
 
 def _over_edges(
     predictions: Predictions | Posterior,
     data: GraphDataset | None,
-    score: Callable[[_Labelled], float],
+    score: Callable[[PerEdge, EdgeBelief], float | np.floating],
 ) -> Score:
     """Score the edges of all graphs together, and those of each graph."""
     predictions = _with_labels(predictions, data)
-    per_graph = [score(graph) if graph.a.size else np.nan for graph in _each_graph(predictions)]
-    return Score(score(_pooled(predictions)), per_graph)
+    per_graph = [score(a, belief) if a.size else np.nan for a, belief in _each_graph(predictions)]
+    return Score(float(score(*_pooled(predictions))), np.array(per_graph))
 
 
-def _curve(labelled: _Labelled, n_bins: int) -> CalibrationCurve:
-    a, mean = labelled.a, labelled.belief.mean
+def _curve(a: PerEdge, belief: EdgeBelief, n_bins: int) -> CalibrationCurve:
+    mean = belief.mean
     edges = 0.5 + 0.5 * np.arange(n_bins + 1) / n_bins
     confidence = np.maximum(mean, 1 - mean)
     right = (mean > 0.5) == (a == 1)

@@ -14,9 +14,9 @@ readout's parameters have.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, SupportsIndex, overload
+from typing import Any, NamedTuple, SupportsIndex, TypeVar, overload
 
 import equinox as eqx
 import jax
@@ -34,6 +34,7 @@ from ..errors import InputError, SettingError
 from ..infer.batch import Batch, ForwardModel
 from ..infer.model import EdgeModel
 from ..infer.posterior import Posterior
+from ..readouts.curves import AnyArray
 from ..validate import is_one_graph
 from .shift import warn_if_unlike
 
@@ -74,7 +75,30 @@ class Interval(NamedTuple):
     high: Float[np.ndarray, " edges"]
 
 
-class Predictions(Sequence[EdgeBelief]):
+Belief = TypeVar("Belief")
+
+
+class BeliefsOf(Sequence[Belief]):
+    """A belief for each graph of a data set. Abstract."""
+
+    def __init__(self, data: GraphDataset, beliefs: Sequence[Belief]):
+        self.data, self._beliefs = data, tuple(beliefs)
+
+    def __len__(self) -> int:
+        return len(self._beliefs)
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> Belief: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Belief, ...]: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> Belief | tuple[Belief, ...]:
+        return self._beliefs[index]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.data!r}>"
+
+
+class Predictions(BeliefsOf[EdgeBelief]):
     """An `EdgeBelief` for each graph of a data set.
 
     Parameters
@@ -85,24 +109,9 @@ class Predictions(Sequence[EdgeBelief]):
         The log of the joint posterior predictive probability of each graph's known labels.
     """
 
-    def __init__(self, data: GraphDataset, beliefs: Sequence[EdgeBelief], log_scores: np.ndarray):
-        self.data, self._beliefs, self.log_scores = data, tuple(beliefs), log_scores
-
-    def __len__(self) -> int:
-        return len(self._beliefs)
-
-    @overload
-    def __getitem__(self, index: SupportsIndex) -> EdgeBelief: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[EdgeBelief, ...]: ...
-    def __getitem__(self, index: SupportsIndex | slice) -> EdgeBelief | tuple[EdgeBelief, ...]:
-        return self._beliefs[index]
-
-    def __iter__(self) -> Iterator[EdgeBelief]:
-        return iter(self._beliefs)
-
-    def __repr__(self) -> str:
-        return f"<Predictions of {self.data!r}>"
+    def __init__(self, data: GraphDataset, beliefs: Sequence[EdgeBelief], log_scores: ArrayLike):
+        super().__init__(data, beliefs)
+        self.log_scores = np.asarray(log_scores)
 
 
 def predict(posterior: Posterior, data: DataLike, *, memory: float = 256e6) -> Predictions:
@@ -124,14 +133,11 @@ def predict(posterior: Posterior, data: DataLike, *, memory: float = 256e6) -> P
 
     Examples
     --------
-    >>> from edgebelief.belief import predict
-    >>> from edgebelief.data import ErdosRenyi, GraphDataset
-    >>> from edgebelief.infer import EdgeModel, Exact
-    >>> from edgebelief.networks import DPG
-    >>> data = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=6, n_nodes=8, n_signals=100)
-    >>> posterior = Exact().run(0, EdgeModel(DPG(depth=50)), data[:5])
-    >>> belief = predict(posterior, data[5:])[0]
-    >>> belief.mean.shape, bool((belief.epistemic_sd < belief.total_sd).all())
+    >>> from edgebelief import belief, data, infer
+    >>> graphs = data.GraphDataset.sample(0, data.ErdosRenyi(0.4), 6, n_nodes=8, n_signals=100)
+    >>> posterior = infer.Exact().run(0, infer.EdgeModel(), graphs[:5])
+    >>> [of_edges] = belief.predict(posterior, graphs[5:])
+    >>> of_edges.mean.shape, bool((of_edges.epistemic_sd < of_edges.total_sd).all())
     ((28,), True)
     """
     data = as_dataset(data)
@@ -143,18 +149,19 @@ def predict(posterior: Posterior, data: DataLike, *, memory: float = 256e6) -> P
 
     def fill_in(part: Stack) -> None:
         with jax.enable_x64(precise):  # JAX keeps this setting for each thread
-            moments = _moments(posterior.model, table, part)
-        if not np.isfinite(moments.mean).all():
+            running, log_likelihoods = _moments(posterior.model, table, part)
+        mean = np.asarray(running.mean, float)
+        if not np.isfinite(mean).all():
             raise InputError(
                 f"the network's output is not a number for some of the posterior: the layers of "
                 f"{type(posterior.model.network).__name__} diverge there. Use a prior that leaves "
                 f"such parameters out, or DPG, which is stable."
             )
-        sd = np.sqrt(np.maximum(moments.variance, 0))
+        # The weights add up to one, so the sum of squared deviations is the variance.
+        sd = np.sqrt(np.maximum(np.asarray(running.squares, float), 0))
         for row, t in enumerate(part.places):
-            beliefs[t] = EdgeBelief.of(moments.mean[row], sd[row])
-        weights = table.weights[..., None]
-        scores[part.places] = logsumexp(moments.log_likelihoods, b=weights, axis=(0, 1))
+            beliefs[t] = EdgeBelief.of(mean[row], sd[row])
+        scores[part.places] = logsumexp(log_likelihoods, b=table.weights[..., None], axis=(0, 1))
 
     parts = [part for stack in data.stacks() for part in _parts(stack, memory, n_cores())]
     with ThreadPoolExecutor(n_cores()) as pool:
@@ -172,8 +179,7 @@ def sample_graphs(
     Parameters
     ----------
     key : JAX key or int
-    posterior : Posterior
-    data : GraphDataset or array_like
+    posterior, data
         As for `predict`.
     n : int
         The number of graphs to sample for each graph of the data set.
@@ -186,13 +192,10 @@ def sample_graphs(
 
     Examples
     --------
-    >>> from edgebelief.belief import sample_graphs
-    >>> from edgebelief.data import ErdosRenyi, GraphDataset
-    >>> from edgebelief.infer import EdgeModel, Exact
-    >>> from edgebelief.networks import DPG
-    >>> data = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=5, n_nodes=8, n_signals=100)
-    >>> posterior = Exact().run(0, EdgeModel(DPG(depth=50)), data)
-    >>> sample_graphs(0, posterior, data[0].e, n=3)[0].shape
+    >>> from edgebelief import belief, data, infer
+    >>> graphs = data.GraphDataset.sample(0, data.ErdosRenyi(0.4), 5, n_nodes=8, n_signals=100)
+    >>> posterior = infer.Exact().run(0, infer.EdgeModel(), graphs)
+    >>> belief.sample_graphs(0, posterior, graphs[0].e, n=3)[0].shape
     (3, 28)
     """
     data = as_dataset(data)
@@ -220,8 +223,7 @@ def intervals(
     Parameters
     ----------
     key : JAX key or int
-    posterior : Posterior
-    data : GraphDataset or array_like
+    posterior, data
         As for `predict`.
     level : float
         The posterior probability of the interval.
@@ -230,37 +232,37 @@ def intervals(
 
     Examples
     --------
-    >>> from edgebelief.belief import intervals, predict
-    >>> from edgebelief.data import ErdosRenyi, GraphDataset
-    >>> from edgebelief.infer import EdgeModel, Exact
-    >>> from edgebelief.networks import DPG
-    >>> data = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=5, n_nodes=8, n_signals=100)
-    >>> posterior = Exact().run(0, EdgeModel(DPG(depth=50)), data)
-    >>> [(low, high)] = intervals(0, posterior, data[:1])
+    >>> from edgebelief import belief, data, infer
+    >>> graphs = data.GraphDataset.sample(0, data.ErdosRenyi(0.4), 5, n_nodes=8, n_signals=100)
+    >>> posterior = infer.Exact().run(0, infer.EdgeModel(), graphs)
+    >>> [(low, high)] = belief.intervals(0, posterior, graphs[:1])
     >>> bool((low < high).all())
     True
     """
-    if not 0 < level < 1:
-        raise SettingError(f"must lie between 0 and 1; got {level!r}.", argument="level")
+    ends = quantiles_of(level)
     data = as_dataset(data)
     warn_if_unlike(posterior.fingerprint, data)
     draws = {k: jnp.asarray(v) for k, v in posterior.draws(key, n).items()}
     computed: dict[int, Interval] = {}
-    tails = [(1 - level) / 2, (1 + level) / 2]
     for stack in data.stacks():
         for row, t in enumerate(stack.places):
             batch = batch_of_one(posterior.model, stack, row)
             logits = np.array(_logits_of(posterior.model.forward, draws, batch))[:, 0]
-            low, high = np.quantile(logits, tails, axis=0, overwrite_input=True)
+            low, high = np.quantile(logits, ends, axis=0, overwrite_input=True)
             computed[t] = Interval(expit(low.astype(float)), expit(high.astype(float)))
     return [computed[t] for t in range(len(data))]
 
 
+def quantiles_of(level: float) -> tuple[float, float]:
+    """Return the levels of the quantiles that bound an interval with equal tails."""
+    if not 0 < level < 1:
+        raise SettingError(f"must lie between 0 and 1; got {level!r}.", argument="level")
+    return (1 - level) / 2, (1 + level) / 2
+
+
 def as_dataset(data: DataLike) -> GraphDataset:
     """Return a data set as it is; make one of the distances of one graph or of several."""
-    if isinstance(data, GraphDataset):
-        return data
-    return GraphDataset(graphs_in(data))
+    return data if isinstance(data, GraphDataset) else GraphDataset(graphs_in(data))
 
 
 def graphs_in(data: Any) -> list[Any]:
@@ -270,10 +272,7 @@ def graphs_in(data: Any) -> list[Any]:
 
 
 def _parts(stack: Stack, memory: float, n_workers: int) -> list[Stack]:
-    """Split a stack into graphs that are computed together.
-
-    A part fits in the memory, and there is one for every worker.
-    """
+    """Split a stack into parts that fit in the memory, with one for every worker."""
     n_graphs, entries = len(stack.places), stack.support.n_nodes**2
     fits = max(int(memory / n_workers // (COPIES * 4 * entries)), 1)
     shares = n_workers if n_graphs * entries > WORTHWHILE else 1
@@ -285,12 +284,13 @@ class _Table(NamedTuple):
     """Draws grouped by the network's parameters, so that the network runs once for each row.
 
     A row has one value of the network's parameters and up to `GROUP` draws that share it. Rows that
-    are shorter than the longest are filled up with draws of weight zero.
+    are shorter than the longest are filled up with draws of weight zero. A scan over the rows sees
+    one of them at a time, without the first axis.
     """
 
-    network: dict[str, Float[np.ndarray, "rows ..."]]
-    others: dict[str, Float[np.ndarray, "rows group ..."]]
-    weights: Float[np.ndarray, "rows group"]
+    network: Mapping[str, Float[AnyArray, "..."]]
+    others: Mapping[str, Float[AnyArray, "..."]]
+    weights: Float[AnyArray, "*rows group"]
 
     @classmethod
     def of(cls, posterior: Posterior) -> _Table:
@@ -321,24 +321,13 @@ class _Table(NamedTuple):
         network = {name: x[which] for name, x in zip(of_network, distinct, strict=True)}
         return cls(network, table, weights)
 
-    def block(self, first: int) -> _Block:
-        """Take `BLOCK` rows from `first` on, filled up with rows of weight zero."""
+    def block(self, first: int) -> _Table:
+        """Take `BLOCK` rows from `first` on, filled up with rows of weight zero, as JAX arrays."""
         rows = np.arange(first, first + BLOCK)
         inside = rows < len(self.weights)
         rows = np.where(inside, rows, 0)
-        return _Block(
-            {name: jnp.asarray(x[rows]) for name, x in self.network.items()},
-            {name: jnp.asarray(x[rows]) for name, x in self.others.items()},
-            jnp.asarray(self.weights[rows] * inside[:, None]),
-        )
-
-
-class _Block(NamedTuple):
-    """Rows of a `_Table` as JAX arrays; or one row, inside a scan over the rows."""
-
-    network: dict[str, Array]
-    others: dict[str, Array]
-    weights: Float[Array, "*rows group"]
+        block = jax.tree.map(lambda x: x[rows], self)
+        return jax.tree.map(jnp.asarray, block._replace(weights=block.weights * inside[:, None]))
 
 
 class _Running(NamedTuple):
@@ -349,16 +338,10 @@ class _Running(NamedTuple):
     squares: Float[Array, "graphs edges"]
 
 
-class _Moments(NamedTuple):
-    """Posterior mean and variance of p, and the log-likelihood at each draw."""
-
-    mean: Float[np.ndarray, "graphs edges"]
-    variance: Float[np.ndarray, "graphs edges"]
-    log_likelihoods: Float[np.ndarray, "rows group graphs"]
-
-
-def _moments(model: EdgeModel, table: _Table, stack: Stack) -> _Moments:
-    """Evaluate the model at every draw in the table, for the graphs of a stack together."""
+def _moments(
+    model: EdgeModel, table: _Table, stack: Stack
+) -> tuple[_Running, Float[np.ndarray, "rows group graphs"]]:
+    """Sum p over every draw in the table, for a stack of graphs; return log-likelihoods too."""
     forward = model.forward
     batch = forward.batch(stack).as_jax()
     batch = batch if stack.known.any() else batch.without_labels()
@@ -367,24 +350,22 @@ def _moments(model: EdgeModel, table: _Table, stack: Stack) -> _Moments:
     for first in range(0, len(table.weights), BLOCK):
         running, log_likelihoods = _add_block(forward, running, table.block(first), batch)
         blocks.append(np.asarray(log_likelihoods, float))
-    # The weights add up to one, so the sum of squared deviations is the variance.
-    mean, variance = np.asarray(running.mean, float), np.asarray(running.squares, float)
-    return _Moments(mean, variance, np.concatenate(blocks)[: len(table.weights)])
+    return running, np.concatenate(blocks)[: len(table.weights)]
 
 
 @eqx.filter_jit
 def _add_block(
-    forward: ForwardModel, running: _Running, block: _Block, batch: Batch
+    forward: ForwardModel, running: _Running, block: _Table, batch: Batch
 ) -> tuple[_Running, Float[Array, "rows group graphs"]]:
     """Add the draws of a block to the sums; return their log-likelihoods too."""
 
-    def add_row(running: _Running, row: _Block) -> tuple[_Running, Array]:
+    def add_row(running: _Running, row: _Table) -> tuple[_Running, Array]:
         # The network's output does not depend on the other parameters; any value of theirs will do.
         first = {name: values[0] for name, values in row.others.items()}
         reduced = forward.run(forward.split({**row.network, **first}), batch)
 
         def add_draw(
-            running: _Running, draw: tuple[dict[str, Array], Array]
+            running: _Running, draw: tuple[Mapping[str, AnyArray], AnyArray]
         ) -> tuple[_Running, Array]:
             others, weight = draw
             params = forward.split({**row.network, **others})

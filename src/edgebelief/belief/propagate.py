@@ -31,8 +31,7 @@ def propagate(
     Parameters
     ----------
     key : JAX key or int
-    posterior : Posterior
-    data : GraphDataset or array_like
+    posterior, data
         As for `predict`.
     function : callable
         A function of a `networkx.Graph` whose nodes are the names. It returns a number, an array,
@@ -48,13 +47,10 @@ def propagate(
     Examples
     --------
     >>> import networkx as nx
-    >>> from edgebelief.belief import propagate
-    >>> from edgebelief.data import ErdosRenyi, GraphDataset
-    >>> from edgebelief.infer import EdgeModel, Exact
-    >>> from edgebelief.networks import DPG
-    >>> data = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=5, n_nodes=8, n_signals=100)
-    >>> posterior = Exact().run(0, EdgeModel(DPG(depth=50)), data)
-    >>> [pieces] = propagate(0, posterior, data[:1], nx.number_connected_components, n=20)
+    >>> from edgebelief import belief, data, infer
+    >>> graphs = data.GraphDataset.sample(0, data.ErdosRenyi(0.4), 5, n_nodes=8, n_signals=100)
+    >>> posterior = infer.Exact().run(0, infer.EdgeModel(), graphs)
+    >>> [pieces] = belief.propagate(0, posterior, graphs[:1], nx.number_connected_components, 20)
     >>> pieces.shape, int(pieces.min()) >= 1
     ((20,), True)
     """
@@ -83,7 +79,6 @@ def to_networkx(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from edgebelief.belief import to_networkx
     >>> from edgebelief.data import GraphDataset
     >>> [record] = GraphDataset([[1.0, 2.0, 3.0]], names=[["ada", "bob", "cy"]])

@@ -21,25 +21,22 @@ class BeliefWarning(UserWarning):
 def warn_if_unlike(fitted: Fingerprint, data: GraphDataset) -> None:
     """Warn if the distances have another scale or another noise than those that were fitted."""
     new = Fingerprint.of(data)
-    if new.scale == fitted.scale:  # both may be zero
-        ratio = 1.0
-    else:
-        ratio = new.scale / fitted.scale if fitted.scale else np.inf
+    problems = []
+    larger = new.scale / fitted.scale if fitted.scale else np.inf
+    ratio = 1.0 if new.scale == fitted.scale else larger  # both may be zero
     if not 1 / SCALE < ratio < SCALE:
-        warnings.warn(
+        problems.append(
             f"the distances are {ratio:.3g} times those that were fitted (medians {new.scale:.3g} "
             f"and {fitted.scale:.3g}). A network reads them on the fitted scale: use the same "
-            f"definition (mean or sum over signals?), or divide by {ratio:.3g}.",
-            BeliefWarning,
-            stacklevel=3,
+            f"definition (mean or sum over signals?), or divide by {ratio:.3g}."
         )
     if new.n_signals is not None and fitted.n_signals is not None:
         noise = [float(np.sqrt(2 / n)) for n in (new.n_signals, fitted.n_signals)]
         if abs(noise[0] - noise[1]) > NOISE:
-            warnings.warn(
+            problems.append(
                 f"these distances come from {new.n_signals:g} signals a graph, the fitted from "
                 f"{fitted.n_signals:g}: their noise is {noise[0]:.0%} against {noise[1]:.0%}, and "
-                f"the belief is calibrated for the latter. Fit on distances from as many signals.",
-                BeliefWarning,
-                stacklevel=3,
+                f"the belief is calibrated for the latter. Fit on distances from as many signals."
             )
+    for problem in problems:
+        warnings.warn(problem, BeliefWarning, stacklevel=3)

@@ -11,8 +11,8 @@ that the tails are right even with few draws.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, SupportsIndex, overload
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -20,15 +20,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.scipy.special import logsumexp, ndtr, ndtri
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, ArrayLike, Bool, Float
 
-from ..data.dataset import GraphDataset, GraphRecord, Stack
+from ..data.dataset import GraphRecord, Stack
 from ..data.randomness import Key, split
-from ..errors import InputError, SettingError
+from ..errors import InputError
 from ..infer.batch import Batch, ForwardModel
 from ..infer.posterior import Posterior
 from ..readouts.curves import AnyArray
-from .predict import DataLike, Predictions, as_dataset, predict
+from .predict import BeliefsOf, DataLike, Predictions, as_dataset, predict, quantiles_of
 
 # Bisections of the interval in which a quantile lies: single precision has 24 bits.
 HALVINGS = 24
@@ -53,7 +53,7 @@ class WeightBelief(NamedTuple):
     """The mean of the weight, which is zero for a pair that is no edge: probability times mean."""
 
 
-class WeightPredictions(Sequence[WeightBelief]):
+class WeightPredictions(BeliefsOf[WeightBelief]):
     """A `WeightBelief` for each graph of a data set.
 
     Parameters
@@ -76,28 +76,9 @@ class WeightPredictions(Sequence[WeightBelief]):
         crps: Sequence[np.ndarray | None],
         crps_given_edge: Sequence[np.ndarray | None],
     ):
-        self.presence, self._beliefs, self.level = presence, tuple(beliefs), level
+        super().__init__(presence.data, beliefs)
+        self.presence, self.level = presence, level
         self.crps, self.crps_given_edge = tuple(crps), tuple(crps_given_edge)
-
-    @property
-    def data(self) -> GraphDataset:
-        return self.presence.data
-
-    def __len__(self) -> int:
-        return len(self._beliefs)
-
-    @overload
-    def __getitem__(self, index: SupportsIndex) -> WeightBelief: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[WeightBelief, ...]: ...
-    def __getitem__(self, index: SupportsIndex | slice) -> WeightBelief | tuple[WeightBelief, ...]:
-        return self._beliefs[index]
-
-    def __iter__(self) -> Iterator[WeightBelief]:
-        return iter(self._beliefs)
-
-    def __repr__(self) -> str:
-        return f"<WeightPredictions of {self.data!r}>"
 
 
 def predict_weights(
@@ -126,23 +107,18 @@ def predict_weights(
     Examples
     --------
     >>> import numpy as np
-    >>> from edgebelief.belief import predict_weights
-    >>> from edgebelief.data import ErdosRenyi, GraphDataset
-    >>> from edgebelief.infer import EdgeModel, Exact, WeightedEdges
-    >>> from edgebelief.networks import DPG
-    >>> drawn = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=6, n_nodes=8, n_signals=100)
+    >>> from edgebelief import belief, data, infer
+    >>> drawn = data.GraphDataset.sample(0, data.ErdosRenyi(0.4), 6, n_nodes=8, n_signals=100)
     >>> rng = np.random.default_rng(0)
     >>> w = [g.a * rng.lognormal(2.0, 0.3, g.a.size) for g in drawn]
-    >>> data = GraphDataset([g.e for g in drawn], w, n_signals=100, weighted=True)
-    >>> model = EdgeModel(DPG(depth=50), likelihood=WeightedEdges())
-    >>> posterior = Exact().run(0, model, data[:5])
-    >>> belief = predict_weights(0, posterior, data[5:])[0]
-    >>> bool((belief.low < belief.median).all() and (belief.median < belief.high).all())
+    >>> graphs = data.GraphDataset([g.e for g in drawn], w, n_signals=100, weighted=True)
+    >>> model = infer.EdgeModel(likelihood=infer.WeightedEdges())
+    >>> posterior = infer.Exact().run(0, model, graphs[:5])
+    >>> [weights] = belief.predict_weights(0, posterior, graphs[5:])
+    >>> bool((weights.low < weights.median).all() and (weights.median < weights.high).all())
     True
     """
-    if not 0 < level < 1:
-        raise SettingError(f"must lie between 0 and 1; got {level!r}.", argument="level")
-    model = posterior.model
+    levels, model = jnp.array([0.5, *quantiles_of(level)]), posterior.model
     if not model.likelihood.weighted:
         raise InputError(
             "this posterior knows of no weights. Fit a model with WeightedEdges, or a "
@@ -152,9 +128,9 @@ def predict_weights(
     presence = predict(posterior, data)
     params_key, weights_key = split(key, 2)
     draws = {name: jnp.asarray(x) for name, x in posterior.draws(params_key, n).items()}
-    levels = jnp.array([0.5, (1 - level) / 2, (1 + level) / 2])
     beliefs: dict[int, WeightBelief] = {}
-    scores: dict[int, _Scores] = {}
+    crps: list[np.ndarray | None] = [None] * len(data)
+    crps_given_edge = crps.copy()
     for stack in data.stacks():
         for part in _parts(stack, n):
             batch = model.forward.batch(part).without_labels().as_jax()
@@ -169,15 +145,10 @@ def predict_weights(
                 median, low, high = np.exp(summary.quantiles[:, row])
                 beliefs[t] = WeightBelief(p, mean, median, low, high, p * mean)
                 if sampled is not None and data[t].w is not None:
-                    scores[t] = _scores(data[t], _Samples(*(x[:, row] for x in sampled)))
-    in_order = [scores.get(t, _Scores(None, None)) for t in range(len(data))]
-    return WeightPredictions(
-        presence,
-        [beliefs[t] for t in range(len(data))],
-        level,
-        [score.all_pairs for score in in_order],
-        [score.given_edge for score in in_order],
-    )
+                    crps[t] = _crps(data[t], data[t].known, sampled.all_pairs[:, row])
+                    crps_given_edge[t] = _crps(data[t], data[t].a > 0, sampled.given_edge[:, row])
+    in_order = [beliefs[t] for t in range(len(data))]
+    return WeightPredictions(presence, in_order, level, crps, crps_given_edge)
 
 
 def _parts(stack: Stack, n: int) -> list[Stack]:
@@ -246,9 +217,9 @@ def _log_summary(mixture: _Mixture, levels: Float[Array, " levels"]) -> _LogSumm
 class _Samples(NamedTuple):
     """Logarithms of sampled weights of each pair, as many as draws."""
 
-    all_pairs: Float[AnyArray, "draws *graphs edges"]
+    all_pairs: Float[AnyArray, "draws graphs edges"]
     """-inf for no edge."""
-    given_edge: Float[AnyArray, "draws *graphs edges"]
+    given_edge: Float[AnyArray, "draws graphs edges"]
     """Given that the pair is an edge."""
 
 
@@ -268,24 +239,14 @@ def _samples(key: Array, mixture: _Mixture) -> _Samples:
     return _Samples(all_pairs, given_edge)
 
 
-class _Scores(NamedTuple):
-    """The CRPS of each known pair, and of each edge; NaN for others, None without weights."""
-
-    all_pairs: Float[np.ndarray, " edges"] | None
-    given_edge: Float[np.ndarray, " edges"] | None
-
-
-def _scores(record: GraphRecord, samples: _Samples) -> _Scores:
-    """Score the samples of the weights of one graph, which are known."""
+def _crps(
+    record: GraphRecord, which: Bool[np.ndarray, " edges"], log_weights: AnyArray
+) -> Float[np.ndarray, " edges"]:
+    """Score the samples of some weights of one graph, which are known; NaN for the others."""
     from scoringrules import crps_ensemble  # slow to import
 
-    def crps(which: np.ndarray, log_weights: AnyArray) -> np.ndarray:
-        assert record.w is not None
-        each = np.full(record.e.size, np.nan)
-        # "pwm" by probability-weighted moments: unbiased, however few the samples.
-        each[which] = crps_ensemble(
-            record.w[which], np.exp(log_weights[:, which]).T, estimator="pwm"
-        )
-        return each
-
-    return _Scores(crps(record.known, samples.all_pairs), crps(record.a > 0, samples.given_edge))
+    assert record.w is not None
+    scores, samples = np.full(record.e.size, np.nan), np.exp(log_weights[:, which]).T
+    # "pwm" by probability-weighted moments: unbiased, however few the samples.
+    scores[which] = crps_ensemble(record.w[which], samples, estimator="pwm")
+    return scores

@@ -54,13 +54,10 @@ class Additive(Readout):
 
     Examples
     --------
-    >>> from edgebelief.data import GraphDataset, RandomGeometric
-    >>> from edgebelief.infer import EdgeModel, Exact
-    >>> from edgebelief.networks import DPG
-    >>> from edgebelief.readouts import Additive
-    >>> data = GraphDataset.sample(0, RandomGeometric(0.4), 10, n_nodes=10, n_signals=100)
-    >>> model = EdgeModel(DPG(depth=50), Additive(features=("z", "rank sum")))
-    >>> posterior = Exact().run(0, model, data)
+    >>> from edgebelief import data, infer, readouts
+    >>> graphs = data.GraphDataset.sample(0, data.RandomGeometric(0.4), 10, 10, n_signals=100)
+    >>> model = infer.EdgeModel(readout=readouts.Additive(features=("z", "rank sum")))
+    >>> posterior = infer.Exact().run(0, model, graphs)
     >>> [term.name for term in posterior.model.readout.terms]
     ['z', 'rank sum']
     """
@@ -77,19 +74,22 @@ class Additive(Readout):
     unlisted = ("curves", "scales")
 
     def __check_init__(self) -> None:
-        unknown = [name for name in self.features if name not in ALL]
-        if unknown:
+        if unknown := [name for name in self.features if name not in ALL]:
             raise InputError(f"no features are called {unknown}; there are {', '.join(ALL)}.")
-        names = [*self.features, *(self.covariates or ())]
-        taken = [name for name in self.covariates or () if name in RESERVED]
-        if taken:
+        if taken := [name for name in self.covariates or () if name in RESERVED]:
             raise InputError(f"covariates cannot be called {taken}; parts of a logit are. Rename.")
+        names = self._names
         if len(set(names)) < len(names):
             raise InputError(f"features and covariates must have different names; got {names}.")
 
     @property
     def scale(self) -> str | None:
         return "relative" if self.relative else None
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """The names of all features and covariates."""
+        return (*self.features, *(self.covariates or ()))
 
     @property
     def groups(self) -> Int[np.ndarray, " curves"]:
@@ -103,7 +103,7 @@ class Additive(Readout):
     @property
     def possible_terms(self) -> dict[str, tuple[str, ...]]:
         levels = dict(self.levels)
-        return {name: levels.get(name, ()) for name in (*self.features, *(self.covariates or ()))}
+        return {name: levels.get(name, ()) for name in self._names}
 
     def with_terms(self, terms: tuple[Term, ...]) -> Additive:
         return replace(self, terms=terms)
@@ -126,8 +126,7 @@ class Additive(Readout):
         covariates = self.covariates or ()
         if not features and not covariates:
             return None
-        missing = [name for name in covariates if name not in stack.covariates]
-        if missing:
+        if missing := [name for name in covariates if name not in stack.covariates]:
             raise InputError(
                 f"the graphs have no covariate {missing}, which this readout was made for; they "
                 f"have {list(stack.covariates)}",
@@ -150,23 +149,23 @@ class Additive(Readout):
     ) -> dict[str, Float[AnyArray, "... edges"]]:
         """Return the values of all features and covariates, by name; NumPy's if `pairs` is."""
         output = self._scaled(output, support)
-        names = [name for name in self.features if name in OF_OUTPUT]
-        values: dict[str, AnyArray] = {name: OF_OUTPUT[name](output, support) for name in names}
-        covariates = self.covariates or ()
-        of_pairs = [name for name in self.features if name in OF_DISTANCES] + list(covariates)
+        values: dict[str, AnyArray] = {
+            name: OF_OUTPUT[name](output, support) for name in self.features if name in OF_OUTPUT
+        }
+        of_distances = [name for name in self.features if name in OF_DISTANCES]
+        of_pairs = [*of_distances, *(self.covariates or ())]
         if of_pairs and pairs is None:
             raise InputError("this readout needs the features of pairs: see EdgeModel.pairs.")
         if pairs is not None:
             values |= {name: pairs[..., k] for k, name in enumerate(of_pairs)}
-        return {name: values[name] for name in (*self.features, *covariates)}
+        return {name: values[name] for name in self._names}
 
     def prepared(self, stacks: Sequence[Stack], outputs: Sequence[Output]) -> Additive:
         """Make a curve of each feature for the values that it has in the data."""
         all_names = dict.fromkeys(name for stack in stacks for name in stack.covariates)
         covariates = tuple(all_names) if self.covariates is None else self.covariates
-        levels = tuple((name, _levels(name, stacks)) for name in covariates)
-        levels = tuple((name, level_names) for name, level_names in levels if level_names)
-        readout = Additive(self.features, covariates, self.relative, levels)
+        levels = {name: names for name in covariates if (names := _levels(name, stacks))}
+        readout = Additive(self.features, covariates, self.relative, tuple(levels.items()))
         all_values: dict[str, list[np.ndarray]] = {}
         for stack, output in zip(stacks, outputs, strict=True):
             of_stack = readout._values(output, stack.support, readout.pairs(stack))
@@ -174,8 +173,8 @@ class Additive(Readout):
                 all_values.setdefault(name, []).append(np.asarray(values, float).ravel())
         terms = []
         for name, parts in all_values.items():
-            x, level_names = np.concatenate(parts), dict(levels).get(name)
-            curve = curve_of(x) if level_names is None else levels_of(x, level_names)
+            x = np.concatenate(parts)
+            curve = levels_of(x, levels[name]) if name in levels else curve_of(x)
             if curve is not None:
                 terms.append(Term(name, curve))
         return readout.with_terms(tuple(terms))
@@ -226,13 +225,10 @@ def _as_numbers(name: str, values: np.ndarray, levels: tuple[str, ...] | None) -
     """Return a covariate as numbers: for a category, the index of the level of each pair."""
     if (values.dtype.kind == "U") != (levels is not None):
         was, now = ("numbers", "text") if levels is None else ("a category", "numbers")
-        raise InputError(
-            f"the covariate {name!r} was {was} when this was fitted, and is now {now}."
-        )
+        raise InputError(f"the covariate {name!r} was {was} when fitted, and is now {now}.")
     if levels is None:
         return values
-    unknown = sorted({str(x) for x in np.unique(values)} - set(levels))
-    if unknown:
+    if unknown := sorted({str(x) for x in np.unique(values)} - set(levels)):
         raise InputError(
             f"the covariate {name!r} is {unknown[:5]} for some pairs; the levels that were fitted "
             f"are {list(levels[:8])}. There is no belief about others."

@@ -25,11 +25,10 @@ class Affine(Readout):
     Examples
     --------
     >>> import jax.numpy as jnp
-    >>> from edgebelief.edges import Complete
-    >>> from edgebelief.networks import DPG, DPGParams
-    >>> from edgebelief.readouts import Affine, AffineParams
-    >>> output = DPG()(DPGParams(theta=0.5), jnp.array([1.0, 9.0, 9.0]))
-    >>> Affine()(AffineParams(delta=10.0, b=2.0), output, Complete(3)).round(1)
+    >>> from edgebelief import edges, networks, readouts
+    >>> output = networks.DPG()(networks.DPGParams(theta=0.5), jnp.array([1.0, 9.0, 9.0]))
+    >>> params = readouts.AffineParams(delta=10.0, b=2.0)
+    >>> readouts.Affine()(params, output, edges.Complete(3)).round(1)
     Array([ 5.4, -1.4, -1.4], dtype=float32)
     """
 
@@ -44,6 +43,3 @@ class Affine(Readout):
 
     def columns(self, reduced: PerEdge) -> Columns:
         return jnp.stack([reduced, -jnp.ones_like(reduced)], -1)
-
-    def parts(self, params: AffineParams, reduced: PerEdge) -> dict[str, PerEdge]:
-        return {"weight": reduced * params.delta, "baseline": -jnp.ones_like(reduced) * params.b}

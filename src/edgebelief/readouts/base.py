@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
@@ -116,9 +117,11 @@ class Readout(eqx.Module):
         """
         return self
 
-    @abc.abstractmethod
     def parts(self, params: Any, reduced: Array) -> dict[str, PerEdge]:
-        """Return the summands of the logits, by the names in `part_names`."""
+        """Return the summands of the logits by name: each column times its coefficient."""
+        columns = self.columns(reduced)
+        coefficients = jnp.concatenate([jnp.atleast_1d(value) for value in params])
+        return {name: columns[..., k] * coefficients[k] for k, name in enumerate(self.part_names)}
 
     def columns(self, reduced: Array) -> Columns:
         """Return the design matrix of the logits, for readouts that are `linear`."""

@@ -11,6 +11,9 @@ from ..networks import Output
 from .base import Pairs, PerEdge, Readout
 from .curves import AnyArray
 
+# The weight of each edge in each channel, divided by the number of channels.
+OfChannels = Float[Array, "... edges channels"]
+
 
 class ChannelsParams(NamedTuple):
     """delta: the slope in the weight of each channel. b: minus the logit at weight zero."""
@@ -30,11 +33,10 @@ class Channels(Readout):
     Examples
     --------
     >>> import jax.numpy as jnp
-    >>> from edgebelief.edges import Complete
-    >>> from edgebelief.networks import MIMO, MIMOParams
-    >>> from edgebelief.readouts import Channels, ChannelsParams
-    >>> output = MIMO(2)(MIMOParams(jnp.full(4, 0.5)), jnp.array([1.0, 9.0, 9.0]))
-    >>> Channels(2)(ChannelsParams(jnp.array([5.0, 15.0]), 2.0), output, Complete(3)).round(1)
+    >>> from edgebelief import edges, networks, readouts
+    >>> output = networks.MIMO(2)(networks.MIMOParams(jnp.full(4, 0.5)), jnp.array([1.0, 9.0, 9.0]))
+    >>> params = readouts.ChannelsParams(jnp.array([5.0, 15.0]), 2.0)
+    >>> readouts.Channels(2)(params, output, edges.Complete(3)).round(1)
     Array([ 5.4, -1.4, -1.4], dtype=float32)
     """
 
@@ -54,25 +56,11 @@ class Channels(Readout):
     def part_names(self) -> tuple[str, ...]:
         return (*(f"channel {j + 1}" for j in range(self.channels)), "baseline")
 
-    def reduce(
-        self, output: Output, support: Support, pairs: Pairs | None
-    ) -> Float[Array, "... edges channels"]:
+    def reduce(self, output: Output, support: Support, pairs: Pairs | None) -> OfChannels:
         return jnp.moveaxis(output.a, -2, -1) / self.channels
 
-    def logits(
-        self, params: ChannelsParams, reduced: Float[Array, "... edges channels"]
-    ) -> PerEdge:
+    def logits(self, params: ChannelsParams, reduced: OfChannels) -> PerEdge:
         return reduced @ jnp.asarray(params.delta) - params.b
 
-    def columns(
-        self, reduced: Float[Array, "... edges channels"]
-    ) -> Float[Array, "... edges channels+1"]:
+    def columns(self, reduced: OfChannels) -> Float[Array, "... edges channels+1"]:
         return jnp.concatenate([reduced, -jnp.ones_like(reduced[..., :1])], -1)
-
-    def parts(
-        self, params: ChannelsParams, reduced: Float[Array, "... edges channels"]
-    ) -> dict[str, PerEdge]:
-        parts = {
-            f"channel {j + 1}": reduced[..., j] * params.delta[j] for j in range(self.channels)
-        }
-        return parts | {"baseline": -jnp.ones_like(reduced[..., 0]) * params.b}

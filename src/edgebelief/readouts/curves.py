@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import factorial
+from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -41,15 +42,12 @@ class Curve(eqx.Module):
     """Polynomial coefficients of each r_k between each two knots, the cubic one first."""
     gram: Float[np.ndarray, "columns columns"]
     """Mean products of the line and the r_k, over the pairs in the data."""
+    names: ClassVar[tuple[str, ...]] = ()
+    """The names of the levels of a category: none, for a curve is of a number."""
 
     @property
     def n_wiggles(self) -> int:
         return self.pieces.shape[-1]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the levels of a category: none, for a curve is of a number."""
-        return ()
 
     @property
     def scales(self) -> tuple[int, ...]:

@@ -37,17 +37,8 @@ OF_OUTPUT: dict[str, Callable[[Output, Support], Array]] = {
     "lam sum": lambda output, support: jnp.add(*_at_ends(output.lam, support)),
     "lam gap": lambda output, support: jnp.abs(jnp.subtract(*_at_ends(output.lam, support))),
 }
-OF_DISTANCES = (
-    "distance",
-    "mean sum",
-    "mean gap",
-    "minimum sum",
-    "minimum gap",
-    "spread sum",
-    "spread gap",
-    "rank sum",
-    "rank gap",
-)
+OF_NODES = ("mean", "minimum", "spread", "rank")
+OF_DISTANCES = ("distance", *(f"{of} {how}" for of in OF_NODES for how in ("sum", "gap")))
 OF_NETWORK = tuple(OF_OUTPUT)
 ALL = (*OF_NETWORK, *OF_DISTANCES)
 
@@ -95,14 +86,13 @@ def of_distances(
     matrix = support.to_matrix(e)
     others = matrix[~np.eye(n_nodes, dtype=bool)].reshape(n_nodes, n_nodes - 1)
     rows, cols = support.endpoints
-    nodes = {"mean": others.mean(1), "minimum": others.min(1), "spread": others.std(1)}
-    features = {"distance": e}
-    for name, value in nodes.items():
-        features[f"{name} sum"] = value[rows] + value[cols]
-        features[f"{name} gap"] = np.abs(value[rows] - value[cols])
+    of_nodes = {"mean": others.mean(1), "minimum": others.min(1), "spread": others.std(1)}
+    ends = {name: (value[rows], value[cols]) for name, value in of_nodes.items()}
     log_rank = np.log(_ranks(matrix) / (n_nodes - 1 if relative else 1))
-    features["rank sum"] = log_rank[rows, cols] + log_rank[cols, rows]
-    features["rank gap"] = np.abs(log_rank[rows, cols] - log_rank[cols, rows])
+    ends["rank"] = log_rank[rows, cols], log_rank[cols, rows]
+    features = {"distance": e}
+    for name, (first, second) in ends.items():
+        features |= {f"{name} sum": first + second, f"{name} gap": np.abs(first - second)}
     return features
 
 
@@ -110,11 +100,8 @@ def _ranks(matrix: Float[np.ndarray, "nodes nodes"]) -> Float[np.ndarray, "nodes
     """Rank the other nodes by their distance to each node (a row), from 1; ties get their mean."""
     from scipy.stats import rankdata
 
-    n_nodes = len(matrix)
-    off = ~np.eye(n_nodes, dtype=bool)
-    ranks = np.ones_like(matrix)
-    ranks[off] = rankdata(matrix[off].reshape(n_nodes, n_nodes - 1), axis=1).ravel()
-    return ranks
+    itself = np.eye(len(matrix), dtype=bool)
+    return np.maximum(rankdata(np.where(itself, -np.inf, matrix), axis=1) - 1, 1)
 
 
 def pair_features(

@@ -22,11 +22,10 @@ class Shift(Readout):
     Examples
     --------
     >>> import jax.numpy as jnp
-    >>> from edgebelief.edges import Complete
-    >>> from edgebelief.networks import PDS, PDSParams
-    >>> from edgebelief.readouts import Shift, ShiftParams
-    >>> output = PDS()(PDSParams(alpha=50.0, beta=0.5), jnp.array([1.0, 9.0, 9.0]))
-    >>> Shift()(ShiftParams(b=2.0), output, Complete(3)).round(1)
+    >>> from edgebelief import edges, networks, readouts
+    >>> params = networks.PDSParams(alpha=50.0, beta=0.5)
+    >>> output = networks.PDS()(params, jnp.array([1.0, 9.0, 9.0]))
+    >>> readouts.Shift()(readouts.ShiftParams(b=2.0), output, edges.Complete(3)).round(1)
     Array([ 6.1, -0.3, -0.3], dtype=float32)
     """
 

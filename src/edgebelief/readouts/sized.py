@@ -40,12 +40,10 @@ class Sized(Readout):
     Examples
     --------
     >>> import jax.numpy as jnp
-    >>> from edgebelief.edges import Complete
-    >>> from edgebelief.networks import DPG, DPGParams
-    >>> from edgebelief.readouts import Sized, SizedParams
-    >>> output = DPG()(DPGParams(theta=0.5), jnp.array([1.0, 9.0, 9.0]))
-    >>> readout = Sized(growth=0.0)
-    >>> readout(SizedParams(delta=10.0, b=0.5), output, Complete(3)).round(1)  # s = 2/19
+    >>> from edgebelief import edges, networks, readouts
+    >>> output = networks.DPG()(networks.DPGParams(theta=0.5), jnp.array([1.0, 9.0, 9.0]))
+    >>> params = readouts.SizedParams(delta=10.0, b=0.5)
+    >>> readouts.Sized(growth=0.0)(params, output, edges.Complete(3)).round(1)  # s = 2/19
     Array([ 0.3, -0.4, -0.4], dtype=float32)
     """
 
@@ -83,6 +81,3 @@ class Sized(Readout):
 
     def columns(self, reduced: Columns) -> Columns:
         return reduced
-
-    def parts(self, params: SizedParams, reduced: Columns) -> dict[str, PerEdge]:
-        return {"weight": reduced[..., 0] * params.delta, "baseline": reduced[..., 1] * params.b}

@@ -27,12 +27,10 @@ class TwoSlope(Readout):
     Examples
     --------
     >>> import jax.numpy as jnp
-    >>> from edgebelief.edges import Complete
-    >>> from edgebelief.networks import DPG, DPGParams
-    >>> from edgebelief.readouts import TwoSlope, TwoSlopeParams
-    >>> output = DPG()(DPGParams(theta=0.5), jnp.array([1.0, 9.0, 10.0]))
-    >>> params = TwoSlopeParams(delta=10.0, slack=1.0, b=2.0)
-    >>> TwoSlope()(params, output, Complete(3)).round(1)
+    >>> from edgebelief import edges, networks, readouts
+    >>> output = networks.DPG()(networks.DPGParams(theta=0.5), jnp.array([1.0, 9.0, 10.0]))
+    >>> params = readouts.TwoSlopeParams(delta=10.0, slack=1.0, b=2.0)
+    >>> readouts.TwoSlope()(params, output, edges.Complete(3)).round(1)
     Array([ 5.5, -0.8, -2.3], dtype=float32)
     """
 
@@ -49,10 +47,3 @@ class TwoSlope(Readout):
     def columns(self, reduced: PerEdge) -> Columns:
         above, below = jnp.maximum(reduced, 0), jnp.minimum(reduced, 0)
         return jnp.stack([above, below, -jnp.ones_like(reduced)], -1)
-
-    def parts(self, params: TwoSlopeParams, reduced: PerEdge) -> dict[str, PerEdge]:
-        return {
-            "weight": jnp.maximum(reduced, 0) * params.delta,
-            "slack": jnp.minimum(reduced, 0) * params.slack,
-            "baseline": -jnp.ones_like(reduced) * params.b,
-        }
