@@ -97,7 +97,7 @@ def check_distances(
 
 
 def check_symmetric(
-    matrix: Float[np.ndarray, "nodes nodes"],
+    matrix: Float[np.ndarray, "rows columns"],
     support: Support,
     what: str,
     names: Sequence[Hashable] | None = None,
