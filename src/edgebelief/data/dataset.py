@@ -284,17 +284,15 @@ def _record(
     t: int, weighted: bool, e: object, a: object, names: Any, n_signals: Any, covariates: object
 ) -> GraphRecord:
     try:
-        if (
-            n_signals is not None
-            and not (n_signals := validate.check_number(n_signals, "n_signals")) >= 1
-        ):
+        if n_signals is not None:
+            n_signals = validate.check_number(n_signals, "n_signals")
+        if n_signals is not None and not n_signals >= 1:
             raise InputError(f"must be at least 1; got {n_signals:g}.", argument="n_signals")
         names = getattr(e, "columns", None) if names is None else names
         vector, support = validate.check_distances(e, names=names)
         assert isinstance(support, Complete)
-        names = validate.check_names(
-            range(support.n_nodes) if names is None else names, support.n_nodes
-        )
+        names = range(support.n_nodes) if names is None else names
+        names = validate.check_names(names, support.n_nodes)
         vector = frozen(vector.copy())  # the caller's array stays the caller's
         unlabelled = GraphRecord(vector, vector, vector, names, n_signals)
         record = with_labels(unlabelled, a, weighted)

@@ -106,9 +106,9 @@ def read_matrix(path: str | Path) -> pd.DataFrame:
         body = table.iloc[:, 1:]
         columns = [str(name) for name in body.columns]
         if len(names) != len(columns):
-            problem = f"{len(names)} rows and {len(columns)} columns after the first"
-            remedy = "a matrix file has the same node names in its first column and its header"
-            raise InputError(problem, where=path, remedy=remedy)
+            came = f"{len(names)} rows and {len(columns)} columns after the first"
+            wanted = "a matrix file has the same node names in its first column and its header"
+            raise InputError(f"{came}; {wanted}.", where=path)
     check_names(names, len(names), "node names", path)
     if sorted(columns) != sorted(names):
         odd = sorted(set(columns) ^ set(names))[:5]

@@ -53,7 +53,7 @@ def read_table(path: str | Path) -> pd.DataFrame:
         problem = f"a table is .csv, .tsv, .txt or .parquet, not {path.suffix!r}."
         raise InputError(problem, where=path)
     if table.empty:
-        raise InputError("the table is empty; it needs rows below its header.", where=path)
+        raise InputError("the table is empty", where=path, remedy="it needs rows below its header")
     return table
 
 
@@ -68,7 +68,7 @@ def _read_text(path: Path) -> pd.DataFrame:
         remedy = "If it is a table, save it as UTF-8"
         raise InputError(problem, where=path, remedy=remedy) from None
     if not text.strip():
-        raise InputError("the file is empty; a table needs a header and rows.", where=path)
+        raise InputError("the file is empty", where=path, remedy="a table has a header and rows")
     header_line = re.sub(r'"[^"]*"', "", text.lstrip().split("\n", 1)[0])  # names may hold any
     separator = max(",;\t", key=header_line.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
