@@ -80,9 +80,8 @@ def decide(
 def _probabilities(p: ArrayLike) -> Float[np.ndarray, " edges"]:
     p = as_floats(p, "p")
     if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
-        raise InputError(
-            f"must be a vector of probabilities, one per edge; shape {p.shape}.", argument="p"
-        )
+        problem = f"must be a vector of probabilities, one per edge; shape {p.shape}."
+        raise InputError(problem, argument="p")
     return p
 
 
@@ -103,19 +102,16 @@ def _break_even(cost: tuple[float, float]) -> float:
             argument="cost",
         ) from None
     if not (extra >= 0 and missed >= 0 and 0 < extra + missed < np.inf):
-        raise SettingError(
-            f"must be two numbers at least 0, finite, and not both 0; got {cost!r}.",
-            argument="cost",
-        )
+        problem = f"must be two numbers at least 0, finite, and not both 0; got {cost!r}."
+        raise SettingError(problem, argument="cost")
     return extra / (extra + missed)
 
 
 def _best(p: Float[np.ndarray, " edges"], k: int) -> Bool[np.ndarray, " edges"]:
     number = check_number(k, "top_k")
     if not (number.is_integer() and 0 <= number <= p.size):
-        raise SettingError(
-            f"must be a whole number from 0 to {p.size}, the pairs; got {k!r}.", argument="top_k"
-        )
+        problem = f"must be a whole number from 0 to {p.size}, the pairs; got {k!r}."
+        raise SettingError(problem, argument="top_k")
     chosen = np.zeros(p.size, bool)
     chosen[np.argsort(-p, kind="stable")[: int(number)]] = True
     return chosen

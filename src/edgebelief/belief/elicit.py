@@ -315,10 +315,8 @@ def _check_beliefs(
             f"must be two numbers, such as (0.1, 0.3); got {density!r}.", argument="density"
         ) from None
     if not 0 <= low < high <= 1:
-        raise SettingError(
-            f"must be two shares of all pairs, 0 <= low < high <= 1; got {density!r}.",
-            argument="density",
-        )
+        problem = f"must be two shares of all pairs, 0 <= low < high <= 1; got {density!r}."
+        raise SettingError(problem, argument="density")
     if max_components is not None:
         max_components = check_whole(max_components, "max_components", 1)
     mass = check_number(mass, "mass")

@@ -86,7 +86,7 @@ def nll(predictions: Predictions | Posterior, data: GraphDataset | None = None) 
     >>> from edgebelief import belief, data, metrics
     >>> graph = data.GraphDataset([[1.0, 2.0, 3.0]], [[1, 0, 0]])
     >>> predictions = belief.Predictions(graph, [belief.EdgeBelief.of([0.5, 0.5, 0.5])], [-2.08])
-    >>> metrics.nll(predictions)  # -log(0.5 0.5 0.5)
+    >>> metrics.nll(predictions)  # three labels, each of probability 0.5: -3 log 0.5
     2.08
     """
     predictions = _with_labels(predictions, data)
@@ -333,8 +333,7 @@ def _over_edges(
 
 
 def _curve(a: PerEdge, belief: EdgeBelief, n_bins: int) -> CalibrationCurve:
-    mean = belief.mean
-    edges = 0.5 + 0.5 * np.arange(n_bins + 1) / n_bins
+    mean, edges = belief.mean, 0.5 + 0.5 * np.arange(n_bins + 1) / n_bins
     confidence = np.maximum(mean, 1 - mean)
     right = (mean > 0.5) == (a == 1)
     bin_of = np.clip(np.searchsorted(edges, confidence, side="left") - 1, 0, n_bins - 1)

@@ -118,7 +118,10 @@ class Readout(eqx.Module):
         return self
 
     def parts(self, params: Any, reduced: Array) -> dict[str, PerEdge]:
-        """Return the summands of the logits by name: each column times its coefficient."""
+        """Return the summands of the logits, by the names in `part_names`.
+
+        By default they are the `columns`, each times its coefficient in the order of `params`.
+        """
         columns = self.columns(reduced)
         coefficients = jnp.concatenate([jnp.atleast_1d(value) for value in params])
         return {name: columns[..., k] * coefficients[k] for k, name in enumerate(self.part_names)}

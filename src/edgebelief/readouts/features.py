@@ -37,8 +37,9 @@ OF_OUTPUT: dict[str, Callable[[Output, Support], Array]] = {
     "lam sum": lambda output, support: jnp.add(*_at_ends(output.lam, support)),
     "lam gap": lambda output, support: jnp.abs(jnp.subtract(*_at_ends(output.lam, support))),
 }
-OF_NODES = ("mean", "minimum", "spread", "rank")
-OF_DISTANCES = ("distance", *(f"{of} {how}" for of in OF_NODES for how in ("sum", "gap")))
+# What has a value at either end of a pair; the features are the sum and the gap of the two.
+AT_ENDS = ("mean", "minimum", "spread", "rank")
+OF_DISTANCES = ("distance", *(f"{name} {how}" for name in AT_ENDS for how in ("sum", "gap")))
 OF_NETWORK = tuple(OF_OUTPUT)
 ALL = (*OF_NETWORK, *OF_DISTANCES)
 
