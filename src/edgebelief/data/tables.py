@@ -164,5 +164,8 @@ def numbers_of(frame: pd.DataFrame, path: str | Path) -> np.ndarray:
             comma = "," in str(cell)
             remedy = [DECIMAL_COMMAS] if comma else ["Correct it", "leave the cell empty"]
             raise InputError(f"{cell!r}, no number", where=where, remedy=remedy)
+        if not pd.api.types.is_numeric_dtype(cells):
+            # `to_numeric` judges; before pandas 3.1 it loses the last digit, which `float` keeps.
+            numbers = cells.where(~gaps).astype(float).to_numpy()
         columns.append(numbers)
     return np.column_stack(columns)

@@ -119,9 +119,15 @@ class Posterior:
     """What the engine recorded per draw, (chains, draws): diverging, energy, ..."""
 
     def __post_init__(self) -> None:
-        assert set(self.params) == set(self.model.parameters)
-        assert all(np.shape(v)[:1] == self.weights.shape for v in self.params.values())
-        assert np.isclose(self.weights.sum(), 1, atol=1e-6)
+        if set(self.params) != set(self.model.parameters):
+            raise InputError(
+                f"has draws of {sorted(self.params)}; the model has {self.model.parameters}.",
+                argument="params",
+            )
+        if any(np.shape(draws)[:1] != self.weights.shape for draws in self.params.values()):
+            raise InputError("must have a draw for each of the weights.", argument="params")
+        if not np.isclose(self.weights.sum(), 1, atol=1e-6):
+            raise InputError(f"must add up to 1; got {self.weights.sum():g}.", argument="weights")
 
     @property
     def n_draws(self) -> int:
