@@ -201,6 +201,12 @@ def check_whole(value: object, what: str, least: int) -> int:
     return int(number)
 
 
+def check_least(settings: object, **least: int) -> None:
+    """Refuse settings that are not whole numbers, or are below the least allowed."""
+    for name, number in least.items():
+        check_whole(getattr(settings, name), name, number)
+
+
 def check_choice(value: object, what: str, values: Sequence[object], otherwise: str = "") -> None:
     """Refuse a setting that is none of the `values`; `otherwise` says what else it may be."""
     if not ((value is None or isinstance(value, str)) and value in values):

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from . import options as o
+from .command import in_session
 from .session import Misused, Session, session
 
 app = typer.Typer(
@@ -28,7 +29,7 @@ app = typer.Typer(
 
 def command(example: str) -> Callable[[Callable[..., None]], Any]:
     """Make a function a command, with --json and an example in its help."""
-    return lambda run: app.command(epilog=f"Example: {example}")(o.in_session(run))
+    return lambda run: app.command(epilog=f"Example: {example}")(in_session(run))
 
 
 def _version(wanted: bool) -> None:

@@ -1,18 +1,17 @@
 """The options that commands share, so that a name means the same in each of them."""
 
-import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, is_dataclass
-from functools import partial, wraps
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from .. import registry
-from .session import Misused, session
+from .session import Misused
 
 if TYPE_CHECKING:
     from .inputs import Given
@@ -233,30 +232,3 @@ class Rule:
         ),
     ] = None
     top_k: Annotated[int | None, _rule("--top-k K", "Or this many in each graph.", min=0)] = None
-
-
-def in_session(run: Callable[..., None]) -> Callable[..., None]:
-    """Make a command of a function whose first argument is the session in which it runs.
-
-    A parameter whose type is one of the classes above becomes their options; --json comes last.
-    """
-    _, *declared = inspect.signature(run, eval_str=True).parameters.values()
-    groups: dict[str, Any] = {p.name: p.annotation for p in declared if is_dataclass(p.annotation)}
-
-    @wraps(run)
-    def command(json: bool, **values: Any) -> None:
-        with session(json) as this:
-            for name, group in groups.items():
-                chosen = {field.name: values.pop(field.name) for field in fields(group)}
-                values[name] = group(**chosen)
-            run(this, **values)
-
-    options: list[inspect.Parameter] = []
-    for p in declared:
-        group = groups.get(p.name)
-        options += [p] if group is None else inspect.signature(group).parameters.values()
-    # Typer reads the signature. Nothing is positional, for required options may follow others.
-    options = [p.replace(kind=p.KEYWORD_ONLY) for p in options]
-    json = inspect.Parameter("json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json)
-    vars(command)["__signature__"] = inspect.Signature([*options, json])
-    return command

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from ...data.dataset import GraphDataset
 from ...data.randomness import Key, as_key, split
 from ...errors import InputError, Remedy, Setting
-from ...validate import check_whole
 from ..diagnostics import Finding, Verdict
 from ..flatness import best_rescaling, flatness, prior_flatness
 from ..model import EdgeModel, check_weights
@@ -36,11 +35,6 @@ class Engine(abc.ABC):
     @abc.abstractmethod
     def _fit(self, key: Key, problem: Problem) -> Fit:
         """Compute the posterior of a problem whose labels and weights have been checked."""
-
-    def _check_least(self, **least: int) -> None:
-        """Refuse settings that are not whole numbers, or are below the least allowed."""
-        for name, number in least.items():
-            check_whole(getattr(self, name), name, number)
 
     def run(
         self,

@@ -20,6 +20,7 @@ from jaxtyping import Float
 
 from ...data.randomness import Key, generator, split
 from ...errors import DoesNotApply, SettingError
+from ...validate import check_least
 from ..diagnostics import Finding
 from ..exact.conditional import Sketch
 from ..exact.laplace import SHARE, Shrinkage, ThetaModes, weighted_draws
@@ -76,7 +77,7 @@ class Exact(Engine):
     n_draws: int = 4000
 
     def __post_init__(self) -> None:
-        self._check_least(n_draws=25)
+        check_least(self, n_draws=25)
         if not 0 < self.tol < 1:
             problem = f"must lie between 0 and 1 (posterior sds); got {self.tol!r}."
             raise SettingError(problem, argument="tol")

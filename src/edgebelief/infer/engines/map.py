@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from ...data.randomness import Key
-from ...validate import check_choice
+from ...validate import check_choice, check_least
 from ..diagnostics import Finding
 from ..gradient import optimise
 from ..gradient.density import LogDensity, values_of
@@ -68,9 +68,9 @@ class MAP(Engine):
         check_choice(self.space, "space", get_args(Space))
         otherwise = ", None for maximum likelihood (another prior is an argument of EdgeModel)"
         check_choice(self.prior, "prior", ("model", None), otherwise)
-        self._check_least(starts=1)
+        check_least(self, starts=1)
         if self.rounds is not None:
-            self._check_least(rounds=1)
+            check_least(self, rounds=1)
 
     def _fit(self, key: Key, problem: Problem) -> Fit:
         measure: Measure = "likelihood" if self.prior is None else self.space

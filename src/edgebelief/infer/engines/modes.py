@@ -14,7 +14,7 @@ from scipy.special import softmax
 from ...data.dataset import GraphDataset
 from ...data.randomness import Key, generator, split
 from ...errors import InputError
-from ...validate import check_choice
+from ...validate import check_choice, check_least
 from ..diagnostics import PARETO_K, Finding
 from ..gradient.density import LogDensity, values_of
 from ..gradient.optimise import climb_from_many
@@ -83,8 +83,8 @@ class Modes(Engine):
 
     def __post_init__(self) -> None:
         check_choice(self.weights, "weights", get_args(Weights))
-        self._check_least(rounds=1, starts=1)
-        self._check_least(n_draws=25 * self.starts)  # what Exact needs at each mode
+        check_least(self, rounds=1, starts=1)
+        check_least(self, n_draws=25 * self.starts)  # what Exact needs at each mode
 
     def _fit(self, key: Key, problem: Problem) -> Fit:
         model, data, counts = problem.model, problem.data, problem.counts

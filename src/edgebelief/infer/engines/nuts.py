@@ -18,7 +18,7 @@ from tqdm.auto import tqdm
 
 from ...cores import n_cores
 from ...data.randomness import Key
-from ...validate import check_choice
+from ...validate import check_choice, check_least
 from ..diagnostics import EBFMI, EFFECTIVE_DRAWS, RHAT, Finding
 from ..gradient.density import LogDensity, values_of
 from ..gradient.optimise import Frame, Start
@@ -107,7 +107,7 @@ class NUTS(Engine):
     def __post_init__(self) -> None:
         check_choice(self.init, "init", get_args(Start))
         check_choice(self.chain_method, "chain_method", (*get_args(ChainMethod), None))
-        self._check_least(n_warmup=0, n_draws=4, n_chains=1, max_tree_depth=1)
+        check_least(self, n_warmup=0, n_draws=4, n_chains=1, max_tree_depth=1)
 
     def _fit(self, key: Key, problem: Problem) -> Fit:
         model, data, counts = problem.model, problem.data, problem.counts

@@ -20,7 +20,7 @@ from numpyro.optim import optax_to_numpyro
 from scipy.special import logsumexp
 
 from ...data.randomness import Key, split
-from ...validate import check_choice
+from ...validate import check_choice, check_least
 from ..diagnostics import PARETO_K, Finding
 from ..gradient.density import LogDensity, values_of
 from ..gradient.optimise import Frame, Start
@@ -82,7 +82,7 @@ class VI(Engine):
 
     def __post_init__(self) -> None:
         # 25 draws are the fewest in whose tail a Pareto distribution is fitted (five of them).
-        self._check_least(steps=0, batch_graphs=1, n_draws=25)
+        check_least(self, steps=0, batch_graphs=1, n_draws=25)
         check_choice(self.init, "init", get_args(Start))
 
     def _fit(self, key: Key, problem: Problem) -> Fit:
