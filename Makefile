@@ -6,8 +6,6 @@ BIN := $(VENV)/bin
 OLDEST_PYTHON ?= python3.11
 OLDEST := .venv-minimum
 WHEEL := build/wheel
-# With a 1, the shapes in annotations are checked at every call while tests run (tests/shapes.py).
-export CHECK_SHAPES ?=
 
 .PHONY: demo test test-all test-minimum wheel-test lint format bench reproduce docs clean
 .DEFAULT_GOAL := test
@@ -31,13 +29,14 @@ demo: $(VENV)/.ready
 test: $(VENV)/.ready
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-# The slow tests too, how much of the package they reach, the oldest dependencies, and the wheel.
+# The slow tests too, with the shapes in annotations checked at every call (tests/shapes.py); how much
+# of the package they reach; the oldest dependencies; and the wheel.
 test-all: $(VENV)/.ready wheel-test test-minimum
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "" --cov --cov-report term:skip-covered
+	CHECK_SHAPES=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "" --cov --cov-report term:skip-covered
 
 # Without the fuzz tests, which make tables that pandas 2 cannot hold.
 test-minimum: $(OLDEST)/.ready
-	CHECK_SHAPES= $(OLDEST)/bin/python -m pytest -n 2 --dist worksteal --ignore tests/test_fuzz.py
+	$(OLDEST)/bin/python -m pytest -n 2 --dist worksteal --ignore tests/test_fuzz.py
 
 # What users install, in an environment that has nothing else.
 wheel-test:
