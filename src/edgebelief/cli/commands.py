@@ -241,7 +241,7 @@ def checked(
     force: bool,
 ) -> None:
     """Run `edgebelief check`."""
-    from ..plots import CheckDisplay
+    from ..plots import CheckDisplay  # loads Matplotlib
 
     if out is not None:
         check_target(out, force, PICTURES, [*given.read_files, *([model] if model else [])])
@@ -329,7 +329,7 @@ def explained(
         this.answer = {"terms": _records(table)}
     if out is not None:
         if out.suffix.lower() in PICTURES:
-            from ..plots import TermsDisplay
+            from ..plots import TermsDisplay  # loads Matplotlib
 
             save_picture(out, lambda: TermsDisplay.of(learner.posterior_).plot()[0].figure)
         else:
