@@ -556,7 +556,7 @@ def test_settings_of_older_files_come_under_their_new_names():
     old = {"depth": 3, "transform": "log"}
     assert renamed(old, {"depth", "preprocess"}) == {"depth": 3, "preprocess": "log"}
     assert renamed(old, {"depth", "transform"}) == old  # where the new name is none
-    with pytest.raises(ModelFileError, match="preprocess.*under an older name"):
+    with pytest.raises(ModelFileError, match=r"preprocess.*under an older name"):
         renamed(old | {"preprocess": None}, {"depth", "preprocess"})
 
 
