@@ -1,6 +1,10 @@
+import fcntl
 import gzip
 import os
+import signal
 import stat
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -192,3 +196,109 @@ def test_what_is_read_only_is_refused(ordinary_folder):
     ordinary_folder.chmod(0o755)
     assert path.read_text() == "old"
     assert everything(ordinary_folder) == ["a.txt"]
+
+
+# Writes half of a file, says so, and waits to be killed.
+HALF = """
+import sys, time
+from edgebelief.atomic import replacing
+with replacing(sys.argv[1]) as temporary:
+    temporary.write_text("half")
+    print("begun", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def half_written(tmp_path):
+    """A process that has written half of `a.txt`."""
+    command = [sys.executable, "-c", HALF, tmp_path / "a.txt"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "begun\n"
+        yield process
+        process.kill()
+
+
+def test_the_next_write_in_the_folder_sweeps_what_kill_9_left(tmp_path, half_written):
+    half_written.kill()
+    half_written.wait()
+    assert len(everything(tmp_path)) == 1
+    with replacing(tmp_path / "b.txt") as temporary:
+        temporary.write_text("x")
+    assert everything(tmp_path) == ["b.txt"]
+
+
+def test_what_another_process_is_writing_is_not_swept(tmp_path, half_written):
+    (being_written,) = everything(tmp_path)
+    with replacing(tmp_path / "a.txt") as temporary:
+        temporary.write_text("x")
+    assert everything(tmp_path) == [being_written, "a.txt"]
+    assert half_written.poll() is None
+
+
+def test_files_of_other_machines_and_names_are_not_swept(tmp_path, monkeypatch):
+    for name in (".a.0123456789abcdef.partial.txt", ".a.partial.txt", "a.partial.txt"):
+        (tmp_path / name).touch()
+    monkeypatch.setattr("edgebelief.atomic._machine", lambda: "76543210")
+    before = everything(tmp_path)
+    with replacing(tmp_path / "b.txt") as temporary:
+        temporary.write_text("x")
+    assert everything(tmp_path) == sorted([*before, "b.txt"])
+
+
+def test_a_file_swept_before_it_was_locked_is_made_anew(tmp_path, monkeypatch):
+    flock, swept = fcntl.flock, []
+
+    def too_late(descriptor, how):
+        if not swept:
+            swept.extend(tmp_path.iterdir())
+            swept[0].unlink()
+        flock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", too_late)
+    with replacing(tmp_path / "a.txt") as temporary:
+        assert temporary != swept[0]
+        temporary.write_text("x")
+    assert everything(tmp_path) == ["a.txt"]
+
+
+SIGNALLED = """
+import sys, time
+from edgebelief.atomic import replacing
+from edgebelief.cli.interrupt import end_on_signals
+end_on_signals(json_wanted=True)
+with replacing(sys.argv[1]) as temporary:
+    temporary.write_text("half")
+    print("begun", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "words"), [(signal.SIGTERM, "told to end"), (signal.SIGHUP, "hung up")]
+)
+def test_a_command_that_is_told_to_end_leaves_no_half_of_a_file(tmp_path, number, words):
+    command = [sys.executable, "-c", SIGNALLED, tmp_path / "a.txt"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as process:
+        assert process.stdout.readline() == "begun\n"
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)  # so that one that hangs does not hang the tests
+    assert process.returncode == 128 + number
+    assert err.startswith(f"error: {words}")
+    assert f'"exit_code": {128 + number}' in out
+    assert everything(tmp_path) == []
+
+
+def test_a_signal_that_was_ignored_stays_ignored(tmp_path):
+    """As `nohup` has it."""
+    script = """
+import os, signal
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+from edgebelief.cli.interrupt import end_on_signals
+end_on_signals(json_wanted=False)
+os.kill(os.getpid(), signal.SIGHUP)
+print(signal.getsignal(signal.SIGHUP) is signal.SIG_IGN)
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout == "True\n"

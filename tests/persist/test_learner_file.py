@@ -1,6 +1,7 @@
 import builtins
 import dataclasses
 import itertools
+import json
 import sys
 import tracemalloc
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+import safetensors.numpy
 
 from edgebelief import load
 from edgebelief.data import ErdosRenyi, GraphDataset, smooth_signals
@@ -30,7 +32,7 @@ from edgebelief.infer import (
 )
 from edgebelief.networks import DPG, PDS
 from edgebelief.persist import modelfile
-from edgebelief.persist.learner import MOST_LAYERS
+from edgebelief.persist.learner import MOST_LAYERS, renamed
 from edgebelief.persist.modelfile import ModelFileError
 from problems import readable
 
@@ -519,6 +521,43 @@ def test_a_posterior_of_a_network_that_exact_cannot_fit_is_refused(contents, ref
 def test_the_unchanged_file_is_not_refused(contents, path, exact, data):
     modelfile.write(path, "GraphLearner", *contents)
     np.testing.assert_array_equal(load(path).predict_proba(data), exact.predict_proba(data))
+
+
+def test_a_flipped_bit_is_refused_and_the_damaged_part_is_named(exact, path):
+    exact.save(path)
+    good = path.read_bytes()
+    start = 8 + int.from_bytes(good[:8], "little")
+    header = json.loads(good[8:start])
+    ends = {name: start + header[name]["data_offsets"][1] for name in header if name[0] != "_"}
+    generator = np.random.default_rng(20261118)
+    for position in generator.integers(8 * len(good), size=200).tolist():
+        byte, bit = divmod(position, 8)
+        damaged = bytearray(good)
+        damaged[byte] ^= 1 << bit
+        path.write_bytes(damaged)
+        with pytest.raises(ModelFileError, match="cannot read the model file") as caught:
+            load(path)
+        if byte >= start:
+            _, name = min((end, name) for name, end in ends.items() if byte < end)
+            assert f"the array {name!r} is not as it was saved" in str(caught.value)
+
+
+def test_a_file_of_format_1_gives_the_same_predictions(exact, data, contents, path):
+    """As edgebelief 0.1 wrote it: without checksums, the setting `transform` by its old name."""
+    settings, arrays = contents
+    learner = {"transform" if k == "preprocess" else k: v for k, v in settings["learner"].items()}
+    text = json.dumps(settings | {"learner": learner})
+    metadata = {"format": "edgebelief", "version": "1", "kind": "GraphLearner", "settings": text}
+    path.write_bytes(safetensors.numpy.save(arrays, metadata))
+    check_identical(exact, load(path), data)
+
+
+def test_settings_of_older_files_come_under_their_new_names():
+    old = {"depth": 3, "transform": "log"}
+    assert renamed(old, {"depth", "preprocess"}) == {"depth": 3, "preprocess": "log"}
+    assert renamed(old, {"depth", "transform"}) == old  # where the new name is none
+    with pytest.raises(ModelFileError, match=r"preprocess.*under an older name"):
+        renamed(old | {"preprocess": None}, {"depth", "preprocess"})
 
 
 def test_a_model_of_another_kind_is_refused(path):

@@ -10,12 +10,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code.
 
     0 fine, 2 usage, 3 bad input, 4 the verdict failed (results are written), 5 resources,
-    130 interrupted.
+    130 interrupted (129 SIGHUP, 143 SIGTERM).
 
     Parameters
     ----------
     arguments : sequence of str, optional
-        By default those of the program, whose Ctrl-C is then handled too.
+        By default those of the program, whose signals are then handled too.
 
     Examples
     --------
@@ -26,9 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     if arguments is None:
-        from .interrupt import end_on_interrupt
+        from .interrupt import end_on_signals
 
-        end_on_interrupt("--json" in given)
+        end_on_signals("--json" in given)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a name that the terminal cannot show is no error
             stream.reconfigure(errors="backslashreplace")

@@ -641,7 +641,7 @@ def load(path: str | Path) -> GraphLearner:
     >>> bool(np.array_equal(again.predict_proba(data), learner.predict_proba(data)))
     True
     """
-    saved = learner_file.read(path)
+    saved = learner_file.read(path, GraphLearner().get_params(False))
     with learner_file.reading(path):
         learner = GraphLearner(**saved.settings)
         check_saved(saved, learner.get_params(False))

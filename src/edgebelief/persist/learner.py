@@ -8,7 +8,7 @@ loading are the same numbers.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,6 +38,8 @@ MOST_LAYERS = 10**6
 MOST_CHANNELS = 64
 # What columns of a comparison are called in older files.
 RENAMED = {"se of behind": "se_behind", "largest k": "largest_k", "log evidence": "log_evidence"}
+# What settings of a learner are called in older files, and what they are called now.
+RENAMED_SETTINGS = {"transform": "preprocess"}
 
 
 class SavedLearner(NamedTuple):
@@ -90,13 +92,25 @@ def write(path: str | Path, saved: SavedLearner) -> None:
     modelfile.write(path, KIND, settings, arrays)
 
 
-def read(path: str | Path) -> SavedLearner:
-    """Read what `write` wrote. The caller checks whether its settings make a learner."""
+def read(path: str | Path, names: Collection[str]) -> SavedLearner:
+    """Read what `write` wrote. The caller checks whether its settings make a learner.
+
+    `names` are those of a learner's settings; a setting of an older file comes under its new name.
+    """
     kind, settings, arrays = modelfile.read(path)
     if kind != KIND:
         raise ModelFileError(f"{path}: holds a {kind!r}, not a {KIND}.")
     with reading(path):
-        return _restored(settings, arrays)
+        saved = _restored(settings, arrays)
+        return saved._replace(settings=renamed(saved.settings, names))
+
+
+def renamed(settings: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """Return the settings of a learner under the names that they have now."""
+    now = {old: new for old, new in RENAMED_SETTINGS.items() if new in names}
+    both = {new for old, new in now.items() if old in settings and new in settings}
+    demand(not both, f"it has the settings {sorted(both)} under an older name, too")
+    return {now.get(name, name): value for name, value in settings.items()}
 
 
 @contextmanager

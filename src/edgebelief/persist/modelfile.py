@@ -1,9 +1,15 @@
 """Arrays and settings in one safe file.
 
 The file is a safetensors file: 8 bytes with the length of a header, the header (JSON), the bytes
-of the arrays. The header's `__metadata__` holds four texts::
+of the arrays. The header's `__metadata__` holds six texts::
 
-    "format": "edgebelief", "version": "1", "kind": "...", "settings": "{...}"
+    "format": "edgebelief", "version": "2", "kind": "...", "settings": "{...}",
+    "arrays": "{...}", "header": "..."
+
+`arrays` has the SHA-256 of each array's bytes by its name, and `header` that of the header itself,
+computed with the text `header` empty. So a damaged file is refused, and the message says which
+part is damaged. They are no signature: who can write the file can write the sums. Files of format
+1 have neither `arrays` nor `header`, and are still read.
 
 `settings` is strict JSON with unique keys, integers from -2**63 to 2**64 - 1, at most 32 levels.
 JSON has no NaN and no infinity; such a float is an object with its 64 bits in hexadecimal, for
@@ -14,6 +20,7 @@ and nothing in the file is run. It needs less than 10 MB besides the arrays them
 """
 
 import errno
+import hashlib
 import json
 import math
 import os
@@ -32,7 +39,7 @@ from .strictjson import MAX_DEPTH, Damaged, NotStorable, dumps, loads, plain, re
 
 __all__ = ["VERSION", "ModelFile", "ModelFileError", "read", "write"]
 
-VERSION = 1
+VERSION = 2
 MAX_FILE_BYTES = 2**28  # far above any posterior we keep; read within 2 s from a common disk
 # JSON can make Python objects 35 times its length ('{"":0},'), hence 7 MB of the 10 above.
 MAX_HEADER_BYTES = 200_000
@@ -41,6 +48,8 @@ MAX_DIMENSIONS = 32  # numpy 2 has 64, others that read the file fewer
 _FORMAT = "edgebelief"
 _GIVE = "give what GraphLearner.save or `edgebelief fit` wrote"
 _METADATA = "__metadata__"
+_KEYS = {"format", "version", "kind", "settings"}
+_SUMS = {"arrays", "header"}  # from format 2 on
 # The names of types in a safetensors file, and in numpy.
 _DTYPES = {"BOOL": "b1", "F16": "f2", "F32": "f4", "F64": "f8"}
 _DTYPES |= {f"{kind}{8 * size}": f"{kind.lower()}{size}" for kind in "UI" for size in (1, 2, 4, 8)}
@@ -187,13 +196,16 @@ def _encoded(
     if size > room:
         raise ModelFileError(f"its arrays take {size:,} bytes; a file holds {room:,}")
     try:
+        sums = {name: _sum(array.reshape(-1).data) for name, array in sorted(storable.items())}
+        metadata |= {"arrays": dumps(sums), "header": ""}
         blob = save(storable, metadata)
         start = 8 + int.from_bytes(blob[:8], "little")
         # safetensors writes metadata in random order; with ours, equal models are equal files.
         header = dumps({**json.loads(blob[8:start]), _METADATA: metadata}).encode()
     except UnicodeEncodeError:
         raise ModelFileError("a text in it has a lone surrogate, which is no Unicode") from None
-    header += b" " * (-len(header) % 8)  # keeps the arrays aligned in the file
+    header += b" " * (-len(header) % 8)  # keeps the arrays aligned in the file; so does the sum
+    header = header.replace(_stated(""), _stated(_sum(header)), 1)
     if len(header) > MAX_HEADER_BYTES:
         raise ModelFileError(
             f"its settings and array names take {len(header):,} bytes; a file holds "
@@ -202,6 +214,15 @@ def _encoded(
     body = memoryview(blob)[start:]
     _described(header, len(body))  # what `read` would refuse is refused now
     return header, body
+
+
+def _sum(data: bytes | memoryview) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _stated(digest: str) -> bytes:
+    # Within another text, such as the settings, its quotes would be escaped: it is there once.
+    return f'"header":"{digest}"'.encode()
 
 
 def _storable(name: str, array: np.ndarray) -> np.ndarray:
@@ -238,6 +259,7 @@ class _Entry(NamedTuple):
     shape: tuple[int, ...]
     begin: int
     end: int
+    sum: str | None  # None in a file of format 1
 
 
 def _open_regular(path: str, flags: int) -> int:
@@ -307,13 +329,24 @@ def _described(header: bytes, size: int) -> tuple[str, dict[str, Any], list[_Ent
             f"it was written by a newer edgebelief (format {version}; this one reads {VERSION}): "
             "upgrade"
         )
-    kind, settings = metadata.get("kind"), metadata.get("settings")
-    if len(metadata) != 4 or type(kind) is not str or not kind or type(settings) is not str:
-        raise _damaged("its metadata is not format, version, kind and settings")
+    has_sums = int(version) > 1
+    expected = _KEYS | _SUMS if has_sums else _KEYS
+    if set(metadata) != expected or not all(type(text) is str for text in metadata.values()):
+        raise _damaged(f"its metadata is not {', '.join(sorted(expected))}")
+    if has_sums:
+        stated = metadata["header"]
+        if _sum(header.replace(_stated(stated), _stated(""), 1)) != stated:
+            raise _damaged("its header, with the settings, is not as it was saved")
+    kind, settings = metadata["kind"], metadata["settings"]
+    if not kind:
+        raise _damaged("it has no kind")
     settings = loads(settings, MAX_DEPTH + 1, restored)  # one more for a float's own object
     if type(settings) is not dict:
         raise _damaged("its settings are no dictionary")
-    entries = [_entry(name, entry) for name, entry in content.items()]
+    sums = loads(metadata["arrays"], 1) if has_sums else dict.fromkeys(content)
+    if type(sums) is not dict or set(sums) != set(content):
+        raise _damaged("it has no checksum for each of its arrays")
+    entries = [_entry(name, entry, sums[name]) for name, entry in content.items()]
     entries.sort(key=lambda entry: (entry.begin, entry.end))
     end = 0
     for entry in entries:
@@ -325,7 +358,7 @@ def _described(header: bytes, size: int) -> tuple[str, dict[str, Any], list[_Ent
     return kind, settings, entries
 
 
-def _entry(name: str, entry: object) -> _Entry:
+def _entry(name: str, entry: object, digest: str | None) -> _Entry:
     """Return where an array lies, by the header; refuse a claim that contradicts itself."""
     problem = _damaged(f"its header does not describe the array {short(name)}")
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
@@ -341,7 +374,8 @@ def _entry(name: str, entry: object) -> _Entry:
     too_large = math.prod(max(n, 1) for n in shape) * itemsize >= 2**63
     if too_large or end - begin != math.prod(shape) * itemsize:
         raise problem
-    return _Entry(name, np.dtype(_DTYPES[dtype]).newbyteorder("<"), tuple(shape), begin, end)
+    type_ = np.dtype(_DTYPES[dtype]).newbyteorder("<")
+    return _Entry(name, type_, tuple(shape), begin, end, digest)
 
 
 def _are_sizes(value: object) -> bool:
@@ -356,6 +390,8 @@ def _array(file: BufferedReader, entry: _Entry) -> np.ndarray:
     data = np.empty(entry.end - entry.begin, np.uint8)
     if file.readinto(data.data) != data.size:
         raise _damaged("it became shorter while it was read")
+    if entry.sum is not None and _sum(data.data) != entry.sum:
+        raise _damaged(f"the array {short(entry.name)} is not as it was saved")
     array = data.view(entry.dtype).reshape(entry.shape)
     if not _are_booleans(array):
         raise _damaged(f"the array {short(entry.name)} is boolean but has bytes besides 0 and 1")
