@@ -1,8 +1,8 @@
 """The code blocks of the documentation run as they stand, in one folder.
 
-Executed are the blocks marked ``python``, in one process, then those marked ``sh``, in one shell that stops
-at the first failure. Blocks without a language (make, activating the environment) are not: they set up what
-runs this test.
+Blocks marked ``python`` are executed in one process, then blocks marked ``sh`` in one shell that
+stops at the first failure. Blocks without a language (make, activating the environment) are not
+executed: they set up what runs this test.
 """
 
 import os
