@@ -124,3 +124,17 @@ def test_published_test_scores(shared_data):
     assert float(metrics.brier(posterior, test)) == pytest.approx(0.01286, abs=2e-5)
     assert float(metrics.error(posterior, test)) == pytest.approx(0.01574, abs=5e-6)
     assert float(metrics.ece(posterior, test)) == pytest.approx(0.0034, abs=2e-4)
+
+
+def test_a_spread_over_graphs_is_said_where_there_are_several():
+    from edgebelief.belief import CalibrationReport, EdgeBelief, Predictions
+    from edgebelief.data import GraphDataset
+
+    def text(*labels):
+        data = GraphDataset([[1.0, 2.0, 3.0]] * len(labels), labels)
+        beliefs = [EdgeBelief.of([0.8, 0.1, 0.1])] * len(labels)
+        scores = [-0.4 - t for t in range(len(labels))]
+        return str(CalibrationReport.of(Predictions(data, beliefs, scores)))
+
+    assert text([1, 0, 0]).startswith("NLL 0.4 a graph\n")
+    assert text([1, 0, 0], [1, 0, 0]).startswith("NLL 0.9 a graph (sd 0.5)\n")

@@ -622,3 +622,12 @@ def test_reproduce_says_where_it_went(edgebelief):
     ran = edgebelief("reproduce", "sweep", "--small")
     assert ran.code == 2
     assert "python -m reproduction" in ran.err
+
+
+def test_rows_that_are_not_shown_are_counted_and_their_file_named(edgebelief, walk, tmp_path):
+    out = tmp_path / "belief.csv"
+    ran = edgebelief("predict", walk / "signals.eb", walk / "signals.csv", "--out", out)
+    assert f"... and 18 pairs, in {out}" in ran.out.replace("\n", "")  # 28 pairs, ten shown
+    graph = tmp_path / "graph.graphml"
+    ran = edgebelief("predict", walk / "signals.eb", walk / "signals.csv", "--out", graph)
+    assert "... and 18 pairs\n" in ran.out

@@ -543,7 +543,9 @@ def test_report_is_asked_for_with_what_the_learner_knows(monkeypatch, tmp_path, 
     assert asked["title"] == "Eight people"
     assert asked["posterior"] is learner.posterior_
     assert asked["assumptions"] == ()
-    assert asked["settings"] == {"metric": "precomputed", "scale": 1.0}
+    given = {f"GraphLearner: {k}": v for k, v in learner.get_params(deep=False).items()}
+    assert asked["settings"] == {**given, "scale that was applied": 1.0}
+    assert {"GraphLearner: metric", "GraphLearner: missing", "GraphLearner: readout"} <= set(given)
     assert asked["data"].n_labels == 84
     assert asked["predictions"].data is asked["data"]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from . import metrics
 from .metrics import CalibrationCurve, Correlation, Score
 from .predict import Predictions
@@ -19,7 +21,7 @@ class CalibrationReport:
     >>> graph = data.GraphDataset([[1.0, 2.0, 3.0]], [[1, 0, 0]])
     >>> of_edges = belief.EdgeBelief.of([0.8, 0.1, 0.1])
     >>> print(belief.CalibrationReport.of(belief.Predictions(graph, [of_edges], [-0.4339])))
-    NLL 0.4339 a graph (sd 0)
+    NLL 0.4339 a graph
     Brier 0.02 (of the mean 0.02)
     error 0.00%
     ECE 0.1333
@@ -57,8 +59,10 @@ class CalibrationReport:
 
     def __str__(self) -> str:
         all_edges, present, absent = self.correlation
+        several = np.isfinite(self.nll.per_graph).sum() > 1
+        spread = f" (sd {self.nll.std:.3g})" if several else ""
         return (
-            f"NLL {self.nll:.4g} a graph (sd {self.nll.std:.3g})\n"
+            f"NLL {self.nll:.4g} a graph{spread}\n"
             f"Brier {self.brier:.4g} (of the mean {self.brier_of_mean:.4g})\n"
             f"error {self.error:.2%}\n"
             f"ECE {self.ece:.4g}\n"

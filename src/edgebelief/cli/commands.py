@@ -109,7 +109,7 @@ def learned(
         f"{learner.n_edges_} edges among {frame.shape[1]} nodes (mean degree {learner.degree_:.3g})"
         f" at theta = {learner.theta_:.4g}"
     )
-    this.show(table, "strongest edges", most=10)
+    this.show(table, "strongest edges", most=10, rest=f"edges, in {out}")
     this.say(f"written to {out}")
 
 
@@ -216,10 +216,11 @@ def predicted(
     write_edge_table(out, kept, made[0] if isinstance(made, list) else made)
     n_edges = int(table["decision"].sum())
     believed = table.sort_values("probability", ascending=False, kind="stable")
-    this.say(f"{n_edges} of {len(table)} pairs are decided to be edges; the most believed:")
+    this.say(f"{n_edges} of {len(table)} pairs are decided to be edges. The most probable pairs:")
     shown = ["graph", "source", "target", "probability", "low", "high", "epistemic"]
     shown += ["weight", "weight_low", "weight_high"]
-    this.show(believed[[name for name in shown if name in table.columns]], most=10)
+    rest = f"pairs, in {out}" if out.suffix.lower() != ".graphml" and all_pairs else "pairs"
+    this.show(believed[[name for name in shown if name in table.columns]], most=10, rest=rest)
     this.say(f"written to {out}")
     this.answer = {
         "out": str(out),

@@ -73,8 +73,13 @@ class Session:
         if not self.json:
             self._out.print(Text(_shown(text), style=style), soft_wrap=True)
 
-    def show(self, rows: pd.DataFrame, title: str = "", most: int = 20) -> None:
-        """Show the first rows of a frame, as a table, if the answer is in words."""
+    def show(
+        self, rows: pd.DataFrame, title: str = "", most: int = 20, rest: str = "more rows"
+    ) -> None:
+        """Show the first rows of a frame, as a table, if the answer is in words.
+
+        `rest` says what the rows are that are not shown, and where to find them.
+        """
         if self.json:
             return
         table = Table(title=Text(title) if title else None, title_justify="left")
@@ -85,7 +90,7 @@ class Session:
             table.add_row(*(Text(_cell(value)) for value in row))
         self._out.print(table)
         if len(rows) > most:
-            self.say(f"... and {len(rows) - most} more", "dim")
+            self.say(f"... and {len(rows) - most:,} {rest}", "dim")
 
     @contextmanager
     def working(self, what: str, has_bar: bool = False) -> Iterator[None]:

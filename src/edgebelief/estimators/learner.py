@@ -537,8 +537,7 @@ class GraphLearner(BaseEstimator):
         """
         _, beliefs = self._predicted(X, A, covariates)
         about.setdefault("assumptions", self.posterior_.verdict.assumptions)
-        metric = getattr(self.metric, "__name__", str(self.metric))
-        about.setdefault("settings", {"metric": metric, "scale": self.scale_})
+        about.setdefault("settings", self._settings())
         Report.of(
             self.posterior_, beliefs.data, predictions=beliefs, key=self.seed_, **about
         ).write(path)
@@ -558,6 +557,14 @@ class GraphLearner(BaseEstimator):
         learner_file.check_network(network_of(self.network, self.depth))
         kept = self.seed_, self.scale_, self.comparison_, self.posterior_
         learner_file.write(path, learner_file.SavedLearner(self.get_params(False), *kept))
+
+    def _settings(self) -> dict[str, object]:
+        """Return all settings as given, and what "auto" settings became, for a report."""
+        given = {
+            f"GraphLearner: {name}": getattr(value, "__name__", value)
+            for name, value in self.get_params(deep=False).items()
+        }
+        return {**given, "scale that was applied": self.scale_}
 
     def _scaled(
         self, network: Network, readouts: Mapping[str, Readout], data: GraphDataset

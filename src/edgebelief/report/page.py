@@ -200,7 +200,7 @@ def _scores(predictions: Predictions) -> Iterator[Figure]:
     """Yield the scores of the predictions against the labels."""
     for name, (metric, meaning) in SCORES.items():
         score = metric(predictions)
-        spread = f" ± {score.std:.2g}" if len(predictions) > 1 else ""
+        spread = f" ± {score.std:.2g}" if np.isfinite(score.per_graph).sum() > 1 else ""
         yield name, f"{float(score):.4g}{spread}", meaning
     every, edges, others = map(words.number, metrics.uncertainty_error_correlation(predictions))
     meaning = (
