@@ -99,7 +99,7 @@ class Exact(Engine):
         return Fit(
             *_points_as_draws(interpolant, posterior, generator(key)),
             figures={"quadrature error": error, "theta nodes": len(interpolant.points)},
-            findings=_rugged(error, self.tol),
+            findings=[*_rugged(error, self.tol), *_out_of_budget(interpolant)],
             flatness=interpolant.flatness(),
             log_evidence=interpolant.log_evidence,
             continuum=weighted or posterior,
@@ -179,6 +179,21 @@ def _rugged(error: float, tol: float) -> list[Finding]:
         f"rugged for the rule. Compare with NUTS."
     )
     return [Finding("quadrature error", error, message)] if error > tol else []
+
+
+def _out_of_budget(interpolant: Interpolant) -> list[Finding]:
+    """Return the finding that inner integrals were stopped early, if they matter."""
+    stopped = np.array([point.conditional.out_of_budget for point in interpolant.points])
+    share = float(interpolant.weights() @ stopped)
+    if share < 1e-3:
+        return []
+    error = max(p.conditional.error for p in interpolant.points if p.conditional.out_of_budget)
+    message = (
+        f"{stopped.sum()} of {stopped.size} integrals over the readout's parameters, with "
+        f"{share:.1%} of the posterior, were stopped at their budget; the error of each is "
+        f"estimated at {error:.2g} sd or less. Compare with NUTS."
+    )
+    return [Finding("integration budget", share, message)]
 
 
 def applies(model: EdgeModel) -> bool:

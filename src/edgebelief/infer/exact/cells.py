@@ -6,7 +6,7 @@ until the Gauss and the Kronrod rule agree.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
 
@@ -18,8 +18,11 @@ from .regression import LogisticPosterior, Mode
 
 # Outside |z|^2/2 = DEPTH - f_max nothing matters, not even for second moments.
 DEPTH = 35.0
-# The adaptive rule stops at this sum of Gauss-Kronrod differences, or at this number of points.
-CELL_ERROR, MOST_POINTS = 4e-3, 400_000
+# The adaptive rule stops at this sum of Gauss-Kronrod differences, or when its budget is spent.
+CELL_ERROR = 4e-3
+# Cells near the prior's centre are at most so wide at first: in wider ones both rules may overlook
+# a narrow ridge.
+WIDEST, CENTRAL = 1.0, 8.0
 
 # Gauss-Legendre with 3 points inside Kronrod's 7, on [-1, 1].
 KRONROD = np.array([-0.9604912687080202, -0.7745966692414834, -0.4342437493468026, 0.0])
@@ -45,8 +48,14 @@ class CellConditional(Conditional):
         return Cells(self.centre[kept], sides, np.cumsum(weights) / weights.sum())
 
 
-def integrate_by_cells(posterior: LogisticPosterior, modes: list[Mode]) -> Conditional:
-    """Integrate over cells that cover all that matters, cut first around the modes."""
+def integrate_by_cells(
+    posterior: LogisticPosterior, modes: list[Mode], most_terms: float
+) -> Conditional:
+    """Integrate over cells that cover all that matters, cut first around the modes.
+
+    Stops splitting cells after `most_terms` terms of the likelihood (points times labels); then the
+    result says that it is out of budget, and its error how far it got.
+    """
     n_params = modes[0].z.size
     f_max = max(mode.f for mode in modes)
     radius = np.sqrt(2 * (DEPTH - f_max))
@@ -54,18 +63,20 @@ def integrate_by_cells(posterior: LogisticPosterior, modes: list[Mode]) -> Condi
     for k in range(n_params):
         sds = np.array([-4.5, -1.5, 0, 1.5, 4.5])
         near = [mode.z[k] + sds * np.sqrt(mode.covariance[k, k]) for mode in modes]
-        line = np.concatenate([np.linspace(-radius, radius, 9), *near])
+        central = np.arange(-CENTRAL, CENTRAL + WIDEST, WIDEST)
+        line = np.concatenate([np.linspace(-radius, radius, 9), central, *near])
         line = np.unique(line[np.abs(line) <= radius])
         cuts.append(line[np.diff(line, prepend=-np.inf) > 1e-9 * radius])
     low = mesh(*(line[:-1] for line in cuts)).reshape(-1, n_params)
     high = mesh(*(line[1:] for line in cuts)).reshape(-1, n_params)
     partition = _Partition.of(posterior, low, high, f_max)
-    n_evaluated = len(partition.mass)
+    n_terms = partition.mass.size * len(posterior.labels.rows)
     halves = np.array(list(product((0, 1), repeat=n_params)))
     while True:
         total = partition.kronrod.sum(0)
         errors = (np.abs(partition.kronrod - partition.gauss) / np.abs(total)).max(1)
-        if errors.sum() < CELL_ERROR or n_evaluated * len(partition.rule) > MOST_POINTS:
+        converged = errors.sum() < CELL_ERROR
+        if converged or n_terms > most_terms:
             break
         order = np.argsort(errors)
         split = np.zeros(len(errors), bool)
@@ -76,9 +87,10 @@ def integrate_by_cells(posterior: LogisticPosterior, modes: list[Mode]) -> Condi
         low = np.concatenate([corners[:, h, take] for h in halves])
         high = np.concatenate([corners[:, h + 1, take] for h in halves])
         fresh = _Partition.of(posterior, low, high, f_max)
-        n_evaluated += len(fresh.mass)
+        n_terms += fresh.mass.size * len(posterior.labels.rows)
         partition = partition.without(split).plus(fresh)
-    return partition.conditional(posterior, f_max, float(errors.sum()))
+    conditional = partition.conditional(posterior, f_max, float(errors.sum()))
+    return replace(conditional, n_terms=n_terms, out_of_budget=not converged)
 
 
 class _Partition(NamedTuple):
@@ -132,7 +144,9 @@ class _Partition(NamedTuple):
         both = [np.concatenate(pair) for pair in zip(self[:-1], other[:-1], strict=True)]
         return _Partition._make([*both, self.rule])
 
-    def conditional(self, posterior: LogisticPosterior, f_max: float, error: float) -> Conditional:
+    def conditional(
+        self, posterior: LogisticPosterior, f_max: float, error: float
+    ) -> CellConditional:
         """Return the posterior that these cells add up to; `error` is the sum of differences."""
         n_params = self.low.shape[1]
         z = (self.low + self.high)[:, None] / 2 + self.rule * (self.high - self.low)[:, None] / 2

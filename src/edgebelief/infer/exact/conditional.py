@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -58,6 +58,10 @@ class Conditional(abc.ABC):
     """The parameters at `z`."""
     error: float
     """The larger of the error of `log_evidence` and those of mean and sd in units of the sd."""
+    n_terms: int = field(default=0, kw_only=True)
+    """What adaptive cells have cost: points times labels (a grid costs little)."""
+    out_of_budget: bool = field(default=False, kw_only=True)
+    """Whether cells ran out of their budget before their error was small enough."""
 
     @property
     def mode_z(self) -> Float[np.ndarray, " params"]:

@@ -9,6 +9,9 @@ from .regression import LogisticPosterior, Vector
 
 # A second mode matters when its log mass is less than this below that of the first.
 APART = 14.0
+# The budget of one integral by cells, in terms of the likelihood (points times labels): a few
+# seconds.
+MOST_TERMS = 5e8
 
 
 def sketch(posterior: LogisticPosterior, start: Vector | None = None) -> Sketch:
@@ -18,15 +21,27 @@ def sketch(posterior: LogisticPosterior, start: Vector | None = None) -> Sketch:
     return Sketch(posterior, posterior.climb(near.z))
 
 
-def integrate(posterior: LogisticPosterior, start: Vector) -> Conditional:
-    """Integrate by a grid if it can be trusted, else by cells; a mode may be near `start`."""
+def integrate(
+    posterior: LogisticPosterior, start: Vector, most_terms: float = MOST_TERMS
+) -> Conditional:
+    """Integrate by a grid if one can be trusted, else by cells; a mode may be near `start`.
+
+    Cells that run out of their budget (`most_terms`) are compared with the grids, and what has the
+    smallest estimated error is returned, marked as out of budget.
+    """
     simple = posterior.simplified()
     near = simple.modes([start, *simple.starts()[:4]])
     best, *others = posterior.modes([mode.z for mode in near])
     rivals = [mode for mode in others if mode.log_mass > best.log_mass - APART]
+    grids = []
     if not rivals:
-        for spacing in (SPACING, SPACING / 2):
-            conditional = integrate_by_grid(posterior, best, spacing)
-            if conditional.error < TRUST:
-                return conditional
-    return integrate_by_cells(posterior, [best, *rivals])
+        for spacing, ridge in ((SPACING, False), (SPACING, True), (SPACING / 2, True)):
+            grids.append(integrate_by_grid(posterior, best, spacing, ridge))
+            if grids[-1].error < TRUST:
+                return grids[-1]
+    cells = integrate_by_cells(posterior, [best, *rivals], most_terms)
+    if cells.out_of_budget:
+        least = min([cells, *grids], key=lambda conditional: conditional.error)
+        least.n_terms, least.out_of_budget = cells.n_terms, True
+        return least
+    return cells

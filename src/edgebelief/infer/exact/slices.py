@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import NamedTuple
@@ -13,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 from threadpoolctl import threadpool_limits
+from tqdm.auto import tqdm
 
 from ...cores import n_cores
 from ...data.dataset import GraphDataset
@@ -23,7 +25,7 @@ from ..model import EdgeModel
 from ..priors import Marginal
 from .conditional import Conditional, Sketch
 from .laplace import ROUGH, NetworkValues, Shrinkage, ThetaMode, ThetaModes
-from .quadrature import integrate, sketch
+from .quadrature import MOST_TERMS, integrate, sketch
 from .regression import FEW, Labels, LogisticPosterior, Vector
 from .theta import ThetaPoint
 from .weights import WeightPosterior, WeightPrior
@@ -31,6 +33,9 @@ from .weights import WeightPosterior, WeightPrior
 # With many coefficients, a point whose log evidence is this far below the best keeps its first
 # approximation, from a sample of the labels.
 FAR = 100.0
+# The budget of all inner integrals of a fit, in terms of the likelihood (points times labels); once
+# it is spent, each further integral has the smaller one.
+TOTAL_TERMS, FEW_TERMS = 2e10, 2e7
 
 
 def free_network_parameters(model: EdgeModel) -> list[str]:
@@ -65,8 +70,11 @@ class Slices:
             self._stacks = [(batch.without_labels().as_jax(), batch.labels) for batch in stacks]
         self.posteriors: dict[float, LogisticPosterior] = {}
         self._best_log_mass = -np.inf
+        self._n_terms = 0
 
     def __enter__(self) -> Slices:
+        # Shown on a terminal, and only where it takes more than a moment.
+        self._bar = tqdm(desc="Exact", unit=" points", delay=3, disable=not sys.stderr.isatty())
         self._pool = ThreadPoolExecutor(n_cores())
         # One thread per point and none within its linear algebra: they would wait for each other.
         self._thread_limits = threadpool_limits(1)
@@ -75,6 +83,7 @@ class Slices:
     def __exit__(self, *_: object) -> None:
         self._thread_limits.restore_original_limits()
         self._pool.shutdown()
+        self._bar.close()
 
     def points(
         self, z: Sequence[float] | Float[np.ndarray, " z"], known: list[ThetaPoint], rough: bool
@@ -84,17 +93,36 @@ class Slices:
             min(known, key=lambda point: abs(point.z - new_z)).conditional.mode_z if known else None
             for new_z in z
         ]
-        return list(self._pool.map(self._point, z, starts, [rough] * len(z)))
+        budgets = [self._budget(len(z))] * len(z)
+        return self._collected(self._pool.map(self._point, z, starts, [rough] * len(z), budgets))
 
     def integrated(self, points: list[ThetaPoint], indices: list[int]) -> list[ThetaPoint]:
         """Return the points with the sketches at `indices` replaced by integrals."""
+        budget = self._budget(len(indices))
 
         def integrate_point(k: int) -> ThetaPoint:
             posterior, start = self.posteriors.pop(points[k].z), points[k].conditional.mode_z
-            return replace(points[k], conditional=integrate(posterior, start))
+            return replace(points[k], conditional=integrate(posterior, start, budget))
 
-        replaced = dict(zip(indices, self._pool.map(integrate_point, indices), strict=True))
+        integrals = self._collected(self._pool.map(integrate_point, indices))
+        replaced = dict(zip(indices, integrals, strict=True))
         return [replaced.get(k, point) for k, point in enumerate(points)]
+
+    def _budget(self, n: int) -> float:
+        """Return the budget of each of the next `n` integrals.
+
+        It depends on what earlier calls have spent, not on which thread is first.
+        """
+        return float(np.clip((TOTAL_TERMS - self._n_terms) / max(n, 1), FEW_TERMS, MOST_TERMS))
+
+    def _collected(self, points: Iterable[ThetaPoint]) -> list[ThetaPoint]:
+        """Collect points as they are computed: count what they cost, and show progress."""
+        collected = []
+        for point in points:
+            collected.append(point)
+            self._n_terms += point.conditional.n_terms
+            self._bar.update()
+        return collected
 
     def slice_at(self, z: float) -> Slice:
         """Run the network at `z`, and collect what the regressions need."""
@@ -128,7 +156,7 @@ class Slices:
         values = self._fixed | {name: float(self.marginal.from_z(z)) for name in self._free}
         return tuple(values[name] for name in self.model.network.params_type._fields)
 
-    def _point(self, z: float, start: Vector | None, rough: bool) -> ThetaPoint:
+    def _point(self, z: float, start: Vector | None, rough: bool, budget: float) -> ThetaPoint:
         at_z = self.slice_at(z)
         posterior = LogisticPosterior(at_z.labels, self.marginals, self.sds)
         many = posterior.n_params > FEW
@@ -140,7 +168,7 @@ class Slices:
         elif rough or start is None:
             conditional = sketch(posterior, start)
         else:
-            conditional = integrate(posterior, start)
+            conditional = integrate(posterior, start, budget)
         return ThetaPoint(z, conditional, at_z.dead, at_z.flat, at_z.weights)
 
     def theta_mode(self, point: ThetaPoint, shrinkage: Shrinkage, log_share: float) -> ThetaMode:
