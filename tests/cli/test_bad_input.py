@@ -114,7 +114,7 @@ def test_distances(edgebelief, small, kind):
 
 def test_signals_where_distances_are_expected(edgebelief, small):
     arguments = ["fit", "signals.csv", "-l", "labels.csv", "--out", "m.eb"]
-    refused(edgebelief, arguments, "signals.csv", "--metric sqeuclidean, log-euclidean or")
+    refused(edgebelief, arguments, "signals.csv", "--metric correlation, sqeuclidean or")
 
 
 def test_names_of_rows_and_columns_that_differ(edgebelief, small):
@@ -130,7 +130,7 @@ def test_constant_series_under_correlation(edgebelief, small):
 
 
 def test_logarithm_of_what_has_none(edgebelief, small):
-    arguments = ["learn", "signals.csv", "--transform", "log-returns", "--out", "o.csv"]
+    arguments = ["learn", "signals.csv", "--preprocess", "log-returns", "--out", "o.csv"]
     row = int(np.argwhere(SIGNALS <= 0)[0, 0]) + 2
     refused(edgebelief, arguments, "signals.csv", f"row {row}, column '", "has no logarithm")
 

@@ -151,13 +151,13 @@ def test_signals_whose_squares_overflow_are_refused(signals):
 
 def test_transforms_come_before_distances(signals):
     prices = np.exp(signals)
-    for transform, by_hand in (
+    for preprocess, by_hand in (
         ("log", np.log(prices)),
         ("diff", np.diff(prices, axis=0)),
         ("log-returns", np.diff(np.log(prices), axis=0)),
         ("standardize", (prices - prices.mean(0)) / prices.std(0)),
     ):
-        data = graphs_from(frame_of(prices), metric="sqeuclidean", transform=transform).data
+        data = graphs_from(frame_of(prices), metric="sqeuclidean", preprocess=preprocess).data
         np.testing.assert_allclose(data[0].e, distances(by_hand), rtol=1e-12)
         assert data[0].n_signals == len(by_hand)
         assert data[0].names == tuple(NAMES)
@@ -415,8 +415,8 @@ def test_as_many_labels_as_graphs(matrix):
         ({"metric": np.ones(3)}, "metric must be"),
         ({"metric": "sqeuclidean", "missing": None}, "missing must be one of"),
         ({"metric": "sqeuclidean", "missing": ["error"]}, "missing must be one of"),
-        ({"metric": "sqeuclidean", "transform": "sqrt"}, "transform must be one of"),
-        ({"transform": "log"}, "transform is for signals"),
+        ({"metric": "sqeuclidean", "preprocess": "sqrt"}, "preprocess must be one of"),
+        ({"preprocess": "log"}, "preprocess is for signals"),
     ],
 )
 def test_settings_that_there_are_not(signals, settings, message):

@@ -108,7 +108,7 @@ def test_params_round_trip_and_clone():
         "metric": "correlation",
         "scale": "median",
         "missing": "pairwise",
-        "transform": "diff",
+        "preprocess": "diff",
         "inference": Exact(tol=0.1),
         "weighted": True,
         "size_aware": True,
@@ -409,7 +409,8 @@ def test_edge_table_is_the_probabilities_in_rows(learner, test, proba):
     frame = pd.DataFrame(test[0][0], index=NAMES, columns=NAMES)
     table = learner.edge_table(frame, top_k=4)
     assert table.columns.tolist() == [
-        "source", "target", "probability", "sd", "epistemic", "aleatoric", "low", "high", "decision"
+        "source", "target", "probability", "logit", "sd", "epistemic", "aleatoric", "low", "high",
+        "decision",
     ]  # fmt: skip
     assert len(table) == 28
     assert table.probability.is_monotonic_decreasing
@@ -637,7 +638,7 @@ def test_a_prior_by_name_as_an_object_or_as_beliefs(train):
         ({"scale": True}, TypeError, "scale must be a number"),
         ({"scale": [1, 2]}, TypeError, "scale must be a number"),
         ({"missing": "drop"}, ValueError, "missing must be one of"),
-        ({"transform": "log"}, ValueError, "transform is for signals"),
+        ({"preprocess": "log"}, ValueError, "preprocess is for signals"),
         ({"inference": "gibbs"}, ValueError, "inference must be auto"),
         ({"inference": Exact}, ValueError, "inference must be auto"),
         ({"inference": {}}, ValueError, "inference must be auto"),
@@ -777,7 +778,7 @@ def test_transform_and_gaps_are_part_of_the_learner(signals, labels):
     prices[:, 3, 0] = np.nan
     returns = [transformed(x, "log-returns") for x in prices]
     settings = {"metric": "sqeuclidean", "missing": "pairwise", "scale": 100, "inference": ROUGH}
-    learner = learner_of(**settings, transform="log-returns").fit(prices[:T], labels[:T])
+    learner = learner_of(**settings, preprocess="log-returns").fit(prices[:T], labels[:T])
     by_hand = learner_of(**settings).fit(returns[:T], labels[:T])
     np.testing.assert_array_equal(
         learner.predict_proba(prices[T:]), by_hand.predict_proba(returns[T:])
