@@ -325,7 +325,7 @@ SQUARE = np.ones((3, 3)) - np.eye(3)
         ([SQUARE, None], TypeError, "graph 1: X must be an array of numbers"),
         ([SQUARE, "x"], TypeError, "graph 1: X must be numbers"),
         ([[[0, 1], [1, 0]], [[0, 1], [1]]], TypeError, "graph 1: X must be an array"),
-        (np.ones((5, 3)), ValueError, "square matrix; got shape .* metric='sqeuclidean'"),
+        (np.ones((5, 3)), ValueError, "square matrix; got shape .* metric='correlation'"),
         ([SQUARE, np.ones((5, 3))], ValueError, "graph 1: distances must be a square matrix"),
         ([[0.0]], ValueError, "at least 2 nodes"),
         (np.ones(4), ValueError, "has 4 entries"),

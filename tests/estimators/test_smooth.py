@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 from edgebelief import solve, theta_for
-from edgebelief.data import RandomGeometric, distances, smooth_signals
+from edgebelief.data import RandomGeometric, distances, smooth_signals, transformed
 from edgebelief.edges import Complete
 from edgebelief.estimators import SmoothGraph
 
@@ -70,7 +70,7 @@ def test_scikit_learn_conventions_hold(model):
 @pytest.mark.parametrize("metric", ["sqeuclidean", "log-euclidean", "correlation"])
 @pytest.mark.parametrize("theta", [None, 0.3])
 def test_fit_is_solve_of_distances(signals, metric, theta):
-    model = SmoothGraph(metric=metric, theta=theta).fit(signals)
+    model = SmoothGraph(metric=metric, theta=theta, preprocess=None).fit(signals)
     solution = solve(distances(signals, metric), 1.0 if theta is None else theta)
     np.testing.assert_array_equal(model.adjacency_, solution.adjacency())
     np.testing.assert_array_equal(model.solution_.duals, solution.duals)
@@ -82,7 +82,7 @@ def test_fit_is_solve_of_distances(signals, metric, theta):
 @pytest.mark.parametrize("wanted", [{"degree": 4}, {"density": 0.3}], ids=str)
 def test_degree_and_density_are_those_of_theta_for(signals, wanted):
     model = SmoothGraph(**wanted).fit(signals)
-    theta = theta_for(distances(signals), **wanted)
+    theta = theta_for(distances(transformed(signals, "standardize")), **wanted)
     assert model.theta_ == float(theta)
     assert type(model.theta_) is float
     np.testing.assert_array_equal(model.adjacency_, theta.solution.adjacency())
@@ -157,12 +157,12 @@ def test_columns_that_are_alike_are_joined(signals):
 def test_one_signal_is_enough(rng):
     x = rng.normal(size=(1, 5))
     np.testing.assert_array_equal(
-        SmoothGraph().fit(x).adjacency_, solve(distances(x), 1.0).adjacency()
+        SmoothGraph(preprocess=None).fit(x).adjacency_, solve(distances(x), 1.0).adjacency()
     )
 
 
 def test_precomputed_distances(signals):
-    e = Complete(20).to_matrix(distances(signals))
+    e = Complete(20).to_matrix(distances(transformed(signals, "standardize")))
     model = SmoothGraph(degree=4, metric="precomputed").fit(e)
     np.testing.assert_array_equal(model.adjacency_, SmoothGraph(degree=4).fit(signals).adjacency_)
     assert model.n_features_in_ == 20
@@ -171,7 +171,7 @@ def test_precomputed_distances(signals):
 
 
 def test_precomputed_frame_is_read_by_names(frame):
-    e = Complete(6).to_matrix(distances(frame))
+    e = Complete(6).to_matrix(distances(transformed(frame, "standardize")))
     named = pd.DataFrame(e, index=NAMES, columns=NAMES)
     model = SmoothGraph(metric="precomputed").fit(named.iloc[::-1])  # rows in another order
     np.testing.assert_array_equal(model.adjacency_, SmoothGraph().fit(frame).adjacency_)
@@ -195,7 +195,7 @@ def test_metric_may_be_a_function(signals, metric):
 @pytest.mark.parametrize("metric", ["sqeuclidean", "correlation"])
 def test_gaps_are_left_to_distances(frame, rng, metric):
     gappy = frame.mask(rng.uniform(size=frame.shape) < 0.2)
-    model = SmoothGraph(metric=metric, missing="pairwise").fit(gappy)
+    model = SmoothGraph(metric=metric, preprocess=None, missing="pairwise").fit(gappy)
     e = distances(gappy, metric, missing="pairwise")
     np.testing.assert_allclose(model.adjacency_, solve(e, 1.0).adjacency(), atol=1e-12)
     assert get_tags(model).input_tags.allow_nan

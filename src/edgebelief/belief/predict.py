@@ -63,7 +63,7 @@ class EdgeBelief(NamedTuple):
     epistemic_sd: Float[np.ndarray, " edges"]
     aleatoric_sd: Float[np.ndarray, " edges"]
     logit: Float[np.ndarray, " edges"]
-    """The log odds of the edge, log E[p] - log E[1 - p]; finite. Sort by it: it has no ties at 1."""
+    """The log odds of the edge, log E[p] - log E[1 - p]: finite, and without ties at 1."""
 
     @classmethod
     def of(

@@ -201,7 +201,8 @@ def _measured(
                 wanted = f"of {len(names)} nodes it must be a matrix, or a vector over the pairs"
                 raise InputError(f"the metric returned shape {e.shape}; {wanted}.")
     with _in_graph(t):
-        warn_of_doubts(part, metric, graph=t, stacklevel=5)
+        sides = (part.index, part.columns) if _is_frame(part) else None
+        warn_of_doubts(x, metric, sides, graph=t, stacklevel=5)
     return e, names, float(np.mean((~np.isnan(x)).sum(0)))
 
 
@@ -389,3 +390,15 @@ def warn_if_alike(data: GraphDataset) -> None:
         if record.e.size > 1 and np.ptp(record.e) == 0:
             problem = f"all its distances are {record.e[0]:g}; every edge will be believed alike."
             warnings.warn(InputWarning(problem, graph=t), stacklevel=3)
+
+
+def warn_if_on_their_side(data: GraphDataset, fitted: Sequence[int]) -> None:
+    """Warn of new graphs with as many signals as the fitted graphs have nodes, and other nodes."""
+    for t, record in enumerate(data):
+        n_nodes = len(record.names)
+        if n_nodes not in fitted and record.n_signals in fitted:
+            problem = (
+                f"it has {n_nodes} nodes and {record.n_signals:g} signals, and the model was fitted"
+                f" to graphs of {record.n_signals:g} nodes: do the signals lie on their side?"
+            )
+            warnings.warn(InputWarning(problem, graph=t, remedy=TRANSPOSE), stacklevel=4)

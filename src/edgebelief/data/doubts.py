@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from ..errors import InputWarning, Remedy, Setting
 
@@ -39,35 +39,41 @@ _NODE = re.compile(
 
 
 def warn_of_doubts(
-    signals: Any, metric: object, *, graph: int | None = None, stacklevel: int = 3
+    x: Float[np.ndarray, "signals nodes"],
+    metric: object,
+    sides: tuple[Iterable[object], Iterable[object]] | None = None,
+    *,
+    graph: int | None = None,
+    stacklevel: int = 3,
 ) -> None:
-    """Warn of what looks wrong in signals (P, N), as they enter the metric.
+    """Warn of what looks wrong in signals, as they enter the metric.
 
     Parameters
     ----------
-    signals : array or DataFrame
+    x : ndarray, shape (n_signals, N)
         Finite, but for gaps (NaN).
     metric : str or callable
         Scales matter to "sqeuclidean" and "log-euclidean" alone.
+    sides : two sequences of names, optional
+        Of the rows and of the columns.
     graph : int, optional
         The index of the graph, for the message.
     stacklevel : int
         As in `warnings.warn`.
     """
-    x = np.asarray(signals, float)
     found = []
     if len(x) >= FEW and metric in ("sqeuclidean", "log-euclidean"):
         found.append(_unequal(x))
     if len(x) >= FEW_FOR_TRENDS:
         found.append(_trending(x))
-    if hasattr(signals, "columns"):
-        found.append(_on_its_side(signals.index, signals.columns))
+    if sides is not None:
+        found.append(_on_its_side(*sides))
     for warning in found:
         if warning is not None:
             warnings.warn(warning.but(graph=graph), stacklevel=stacklevel)
 
 
-def _unequal(x: np.ndarray) -> InputWarning | None:
+def _unequal(x: Float[np.ndarray, "signals nodes"]) -> InputWarning | None:
     means, sds = np.nanmean(x, axis=0), np.nanstd(x, axis=0)
     moving = sds > 1e-12 * np.nanmax(np.abs(x), axis=0)  # a constant has no scale
     if moving.sum() < 2:
@@ -86,7 +92,7 @@ def _unequal(x: np.ndarray) -> InputWarning | None:
     )
 
 
-def _trending(x: np.ndarray) -> InputWarning | None:
+def _trending(x: Float[np.ndarray, "signals nodes"]) -> InputWarning | None:
     centred = x - np.nanmean(x, axis=0)
     there = ~np.isnan(centred)
     pairs = (there[1:] & there[:-1]).sum(0)

@@ -16,11 +16,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import belief, metrics
-from ..data.coerce import Graphs, graphs_from, warn_if_alike
+from ..data.coerce import Graphs, graphs_from, warn_if_alike, warn_if_on_their_side
 from ..data.dataset import GraphDataset
 from ..data.ensembles import Ensemble
 from ..data.signals import Filter, Preprocess, SquareRootInverse
-from ..errors import InputError, Remedy, Setting, SettingError
+from ..errors import InputError, Remedy, Setting, SettingError, SettingTypeError
 from ..infer import EdgeModel, Engine, Prior, default_engine
 from ..infer.prepare import prepare
 from ..networks import Network
@@ -585,6 +585,7 @@ class GraphLearner(BaseEstimator):
         """Return the graphs, and their data with distances scaled as in the fit."""
         check_is_fitted(self)
         graphs = self._graphs(X, A, covariates)
+        warn_if_on_their_side(graphs.data, self.posterior_.fingerprint.n_nodes)
         return graphs, scaled_by(self.scale_, graphs.data)
 
     def _predicted(
@@ -624,7 +625,7 @@ class GraphLearner(BaseEstimator):
 def renamed(deprecated: dict[str, Any], preprocess: Any) -> Any:
     """Return `preprocess`, by its old name `transform` too; refuse any other keyword."""
     if unknown := sorted(set(deprecated) - {"transform"}):
-        raise TypeError(f"GraphLearner got an unexpected keyword argument {unknown[0]!r}")
+        raise SettingTypeError(f"GraphLearner got an unexpected keyword argument {unknown[0]!r}.")
     if not deprecated:
         return preprocess
     if preprocess is not None:

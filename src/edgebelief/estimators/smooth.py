@@ -181,8 +181,8 @@ default="sqeuclidean"
         names = _names_of(X)
         x = self._preprocessed(self._read(X, names), names)
         if not self._is_precomputed():
-            rows = getattr(X, "index", range(len(x)))[-len(x) :]
-            warn_of_doubts(_frame(x, names, rows), self.metric)
+            sides = (X.index, X.columns) if isinstance(X, pd.DataFrame) else None
+            warn_of_doubts(x, self.metric, sides)
         solution = self._solve(self._distances(x, names))
         frequencies = self._edge_frequencies(x, names, solution) if self.bootstrap else None
         n_nodes = x.shape[1]
@@ -403,11 +403,9 @@ default="sqeuclidean"
         return support.to_matrix(counts / n_resamples)
 
 
-def _frame(
-    x: Float[np.ndarray, "rows nodes"], names: list[Hashable] | None, rows: Any = None
-) -> Any:
+def _frame(x: Float[np.ndarray, "rows nodes"], names: list[Hashable] | None) -> Any:
     """Return signals as a frame, if nodes have names: messages then name the node."""
-    return x if names is None else pd.DataFrame(x, index=rows, columns=names)
+    return x if names is None else pd.DataFrame(x, columns=names)
 
 
 def _best_likelihood(
