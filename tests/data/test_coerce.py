@@ -7,8 +7,9 @@ import pytest
 from scipy.sparse import coo_array, csr_array, csr_matrix, lil_matrix
 from scipy.spatial.distance import pdist
 
-from edgebelief.data import ErdosRenyi, GraphDataset, distances
+from edgebelief.data import ErdosRenyi, GraphDataset, distances, same_group
 from edgebelief.data.coerce import Graphs, graphs_from, rescaled, warn_if_alike
+from edgebelief.errors import InputError
 from problems import readable
 
 NAMES = ["ada", "bob", "cy", "dee"]
@@ -455,3 +456,34 @@ def test_distances_that_say_nothing_are_warned_about():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_if_alike(data[1:])
+
+
+def test_nodes_of_one_group_are_joined_and_unknown_ones_unknown():
+    groups = {"ada": "x", "bob": "x", "cy": "y", "dee": "y", "eve": None, "flo": " ", "gus": "z"}
+    nan = np.nan
+    labels = same_group(groups, ["dee", "ada", "cy", "eve", "flo", "gus", "who"])
+    expected = np.full((7, 7), nan)
+    expected[:3, :3] = [[0, 0, 1], [0, 0, 0], [1, 0, 0]]
+    np.fill_diagonal(expected, 0)
+    np.testing.assert_array_equal(labels, expected)  # bob is not asked for, and ada is not alone
+    assert labels.index.tolist() == labels.columns.tolist()
+
+
+def test_groups_in_the_order_of_the_nodes():
+    by_order = same_group([1, 1, np.nan, 2, 2], ["a", "b", "c", "d", "e"])
+    by_name = same_group(pd.Series([2, 1, 2, 1], ["e", "b", "d", "a"]), list("abcde"))
+    pd.testing.assert_frame_equal(by_order, by_name)
+    assert graphs_from(np.ones((5, 5)) - np.eye(5), by_order).data.n_labels == 6
+
+
+@pytest.mark.parametrize(
+    ("groups", "names", "words"),
+    [
+        (["x", "x"], ["a", "b", "c"], "2 for 3 nodes"),
+        ({"a": "x", "b": "y"}, ["a", "b"], "no pair is known"),
+        ({"a": "x", "b": "x"}, ["c", "d"], "no pair is known"),
+    ],
+)
+def test_groups_that_say_nothing_are_refused(groups, names, words):
+    with pytest.raises(InputError, match=words):
+        same_group(groups, names)

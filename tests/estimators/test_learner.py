@@ -891,3 +891,18 @@ def test_named_ensembles_have_the_density():
             ensemble = ensemble_of(name, 30, density)
             found = np.mean([nx.density(ensemble.sample(key, 30)) for key in range(20)])
             assert found == pytest.approx(density, abs=0.03), name
+
+
+def test_transform_is_the_old_name_of_preprocess():
+    with pytest.warns(FutureWarning, match="called preprocess now"):
+        learner = GraphLearner(metric="sqeuclidean", transform="diff")
+    assert learner.preprocess == "diff"
+    assert not hasattr(learner, "transform")
+    assert "transform" not in learner.get_params()
+    assert clone(learner).preprocess == "diff"
+    with pytest.warns(FutureWarning, match="called preprocess now"):
+        assert learner.set_params(transform=None).preprocess is None
+    with pytest.raises(TypeError, match="unexpected keyword argument 'transfrom'"):
+        GraphLearner(transfrom="diff")
+    with pytest.raises(ValueError, match="give one of them"):
+        GraphLearner(transform="diff", preprocess="diff")

@@ -5,16 +5,29 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
+from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 from edgebelief import solve, theta_for
-from edgebelief.data import RandomGeometric, distances, smooth_signals, transformed
+from edgebelief.data import (
+    ErdosRenyi,
+    RandomGeometric,
+    adjacency_of,
+    distances,
+    smooth_signals,
+    transformed,
+)
 from edgebelief.edges import Complete
+from edgebelief.errors import InputWarning
 from edgebelief.estimators import SmoothGraph
 
 NAMES = ["ada", "bob", "cy", "dee", "eve", "flo"]
@@ -206,7 +219,9 @@ def test_gaps_are_left_to_distances(frame, rng, metric):
 @pytest.mark.parametrize("metric", ["sqeuclidean", "correlation"])
 def test_frequencies_are_those_of_a_plain_loop(signals, sparsity, metric):
     x = signals[:50]
-    model = SmoothGraph(**sparsity, metric=metric, bootstrap=15, random_state=3).fit(x)
+    model = SmoothGraph(
+        **sparsity, metric=metric, preprocess=None, bootstrap=15, random_state=3
+    ).fit(x)
     random, expected = np.random.RandomState(3), np.zeros((20, 20))
     for _ in range(15):
         e = distances(x[random.randint(50, size=50)], metric)
@@ -376,3 +391,64 @@ def test_bad_input_is_refused_with_a_reason(settings, x, message):
 def test_wrong_types_are_refused(settings, x, message):
     with pytest.raises(TypeError, match=message):
         SmoothGraph(**settings).fit(x)
+
+
+@pytest.fixture
+def expression():
+    """Signals on a known graph, in columns with baselines and units of their own."""
+    graph = ErdosRenyi(0.08).sample(1, n_nodes=40)
+    rng, x = np.random.default_rng(1), smooth_signals(2, graph, n_signals=100)
+    return adjacency_of(graph), rng.lognormal(0, 1, 40) * x + 5 * rng.lognormal(1, 1, 40)
+
+
+def test_default_finds_edges_among_columns_of_unequal_scales(expression):
+    true, x = expression
+
+    def precision(**settings):
+        best = SmoothGraph(degree=4, **settings).fit(x).edge_table().head(20)
+        return true[best["source"], best["target"]].mean()
+
+    with pytest.warns(InputWarning, match="unequal scales"):
+        assert precision(preprocess=None) < 0.4  # 0.2, as before there was a default
+    assert precision() >= 0.8
+    assert precision(metric="correlation") >= 0.8
+
+
+def test_units_and_baselines_do_not_matter(expression):
+    _, x = expression
+    changed = SmoothGraph(degree=4).fit(x * np.geomspace(1, 1e3, 40) + 7)
+    np.testing.assert_allclose(
+        changed.adjacency_, SmoothGraph(degree=4).fit(x).adjacency_, atol=1e-6
+    )
+
+
+def test_score_is_the_best_gaussian_likelihood(rng):
+    x = rng.normal(size=(60, 5)) @ rng.normal(size=(5, 5))
+    model = SmoothGraph(preprocess=None).fit(x[:30])
+    new, identity = x[30:] - x[30:].mean(0), np.eye(5)
+
+    def by_scipy(logs):
+        precision = np.exp(logs[0]) * model.laplacian_ + np.exp(logs[1]) * identity
+        return -multivariate_normal(cov=np.linalg.inv(precision)).logpdf(new).mean()
+
+    best = minimize(by_scipy, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-7}).fun
+    assert model.score(x[30:]) == pytest.approx(-best, abs=1e-5)
+    assert clone(model).set_params(delta=9.0).fit(x[:30]).score(x[30:]) == pytest.approx(-best)
+
+
+def test_score_chooses_by_cross_validation(signals):
+    search = GridSearchCV(SmoothGraph(), {"degree": [2, 5]}, cv=3).fit(signals[:200])
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert not hasattr(SmoothGraph(metric="precomputed"), "score")
+
+
+def test_pipeline_sets_output(frame):
+    pipe = make_pipeline(StandardScaler(), SmoothGraph()).set_output(transform="pandas").fit(frame)
+    assert pipe[-1].node_names_ == NAMES
+    assert not hasattr(pipe, "transform")
+
+
+@pytest.mark.parametrize("way", ["sqrt", "none", 3])
+def test_unknown_preprocess_is_refused(frame, way):
+    with pytest.raises(ValueError, match="preprocess must be one of"):
+        SmoothGraph(preprocess=way).fit(frame)

@@ -86,9 +86,9 @@ def learned(this: Session, given: Given, out: Path, settings: Settings, force: b
     learner = SmoothGraph(**settings)
     with this.working(f"learning a graph of {frame.shape[1]} nodes"):
         given.blame(lambda: learner.fit(frame))
-    _say_preprocess(this, settings)
     table = learner.edge_table()
     write_edge_table(out, table, learner.to_networkx())
+    _say_preprocess(this, settings)
     this.answer = {
         "out": str(out),
         "nodes": frame.shape[1],

@@ -17,14 +17,14 @@ from jaxtyping import Float
 from ..errors import InputWarning, Remedy, Setting
 
 # Fewer rows than these say too little about a column's spread, or about its memory.
-FEW, FEW_FOR_TRENDS = 10, 30
-# Standard deviations of smooth signals differ by less than 5 in all our ensembles.
-SCALES = 10.0
+FEW, FEW_FOR_TRENDS = 20, 50
+# Standard deviations of smooth signals differ by a factor of up to 12 in our ensembles (trees).
+SCALES = 20.0
 # Where the sd of the columns' means is above the median sd within columns, squared distances are
 # more the columns' levels than their movements.
 MEANS = 1.0
-# P (1 - r), with r the autocorrelation at lag one, is above 11 for 90 % of stationary series and
-# below it for most random walks: the 10 % point of Dickey and Fuller's coefficient test.
+# With r the autocorrelation at lag one, P (1 - r) is below 11 for nine in ten random walks (Dickey
+# and Fuller's coefficient test at 10 %), and near P for signals without memory.
 UNIT_ROOT = 11.0
 
 _SAMPLE = re.compile(

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from scipy.optimize import minimize
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import validate
@@ -197,6 +198,7 @@ default="sqeuclidean"
         self.node_names_ = list(range(n_nodes) if names is None else names)
         return self
 
+    @available_if(lambda self: not self._is_precomputed())
     def score(self, X: object, y: object = None) -> float:
         """Return how likely other signals are on the learned graph, as Gaussians that are smooth.
 
@@ -207,7 +209,7 @@ default="sqeuclidean"
 
         It says how well a Gaussian with this support explains signals, not whether edges are
         true; denser graphs often win. Compare models with one `preprocess` only: it changes the
-        unit of X.
+        unit of X. Not there with ``metric="precomputed"``, which has no signals.
 
         Parameters
         ----------
@@ -232,8 +234,6 @@ default="sqeuclidean"
         True
         """
         check_is_fitted(self)
-        if self._is_precomputed():
-            raise SettingError("score needs signals; with metric='precomputed' there are none.")
         names = _names_of(X)
         x = np.asarray(
             validate_data(self, X, reset=False, ensure_all_finite=False, ensure_min_samples=2),
