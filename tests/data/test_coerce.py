@@ -473,7 +473,12 @@ def test_groups_in_the_order_of_the_nodes():
     by_order = same_group([1, 1, np.nan, 2, 2], ["a", "b", "c", "d", "e"])
     by_name = same_group(pd.Series([2, 1, 2, 1], ["e", "b", "d", "a"]), list("abcde"))
     pd.testing.assert_frame_equal(by_order, by_name)
-    assert graphs_from(np.ones((5, 5)) - np.eye(5), by_order).data.n_labels == 6
+    assert (
+        graphs_from(
+            pd.DataFrame(np.ones((5, 5)) - np.eye(5), list("abcde"), list("abcde")), by_order
+        ).data.n_labels
+        == 6
+    )
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_unequal_scales_matter_to_squared_distances_alone(rng):
 def test_unequal_means(rng):
     x = rng.normal(size=(40, 4))
     assert warned(x + 5) == []
-    [message] = warned(x + [0, 5, 10, 15])
+    [message] = warned(x + 5 * np.arange(4))
     assert "means from" in message
 
 

@@ -114,7 +114,7 @@ def learn(
 
     given = o.Tables([data], nodes, transpose).given()
     done_first = o.preprocessing(preprocess, transform, metric)
-    settings = {"metric": metric, "missing": missing, "preprocess": done_first}
+    settings: dict[str, Any] = {"metric": metric, "missing": missing, "preprocess": done_first}
     settings |= {"bootstrap": bootstrap, "random_state": seed}
     sparsity = {"theta": theta, "degree": degree, "density": density}
     learned(this, given, out, {**settings, **sparsity}, force)

@@ -427,7 +427,7 @@ def _best_likelihood(
 
     # e^23 = 1e10: a precision beyond that is a singular sample.
     best = minimize(loss, np.zeros(2), jac=True, bounds=[(-23, 23)] * 2).fun
-    return -(best + len(s) * (np.log(2 * np.pi) + np.log(unit))) / 2
+    return -float(best + len(s) * (np.log(2 * np.pi) + np.log(unit))) / 2
 
 
 def _names_of(X: object) -> list[Hashable] | None:
