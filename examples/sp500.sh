@@ -11,8 +11,8 @@ data=$1
 out=${2:-sp500-output}
 mkdir -p "$out"
 
-# Learn from the 40 training companies. The model remembers metric and transform.
-edgebelief fit "$data/sp500_prices.csv" --transform log-returns --metric correlation \
+# Learn from the 40 training companies. The model remembers metric and preprocess.
+edgebelief fit "$data/sp500_prices.csv" --preprocess log-returns --metric correlation \
     --nodes "$data/sp500_split.json:tickers_train" --groups "$data/sp500_sectors.csv" \
     --out "$out/model.eb" --force
 

@@ -96,7 +96,9 @@ def by_bootstrap(problem: Problem, seed: int, resamples: int) -> np.ndarray:
     density = float(labels(problem.train).mean())
     parts = []
     for record, x in zip(problem.test, problem.signals[1], strict=True):
-        model = SmoothGraph(density=density, bootstrap=resamples, random_state=seed).fit(x)
+        model = SmoothGraph(
+            density=density, preprocess=None, bootstrap=resamples, random_state=seed
+        ).fit(x)
         i, j = record.support.endpoints
         # A pair that no resample joins is not impossible: half a count to either side.
         counts = resamples * np.asarray(model.edge_frequencies_)[i, j]

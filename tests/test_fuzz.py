@@ -153,7 +153,7 @@ TRANSFORMS = st.sampled_from([None] * 4 + ["log", "diff", "log-returns", "standa
 @pytest.mark.filterwarnings("ignore:.*asymmetric, or its diagonal:UserWarning")
 @pytest.mark.filterwarnings("ignore:Degrees of freedom", "ignore:All-NaN")  # nodes of gaps alone
 def test_any_graphs(x, a, metric, missing, transform):
-    options = {"metric": metric, "missing": missing, "transform": transform}
+    options = {"metric": metric, "missing": missing, "preprocess": transform}
     found = answered(graphs_from, x, a, **options)
     if found is not None:
         for record in found.data:

@@ -10,9 +10,7 @@ from edgebelief.infer import EdgeModel, Exact
 
 def belief_of(mean, epistemic=0.0):
     mean = np.asarray(mean, float)
-    total = mean * (1 - mean)
-    spread = np.full_like(mean, epistemic)
-    return EdgeBelief(mean, np.sqrt(total), spread, np.sqrt(total - spread**2))
+    return EdgeBelief.of(mean, epistemic)
 
 
 @pytest.fixture

@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
 from scipy.special import expit, logsumexp
 
-from edgebelief.belief import BeliefWarning, predict, sample_graphs
+from edgebelief.belief import BeliefWarning, decide, predict, sample_graphs
 from edgebelief.data import ErdosRenyi, GraphDataset, RandomGeometric
 from edgebelief.infer import EdgeModel, Exact, Fingerprint, Posterior, Verdict
 from edgebelief.networks import DPG, DPGParams
@@ -138,3 +140,30 @@ def test_exact_nodes_predict_like_many_draws():
     np.testing.assert_allclose(
         belief.epistemic_sd, reference.epistemic_sd, atol=0.03 * reference.epistemic_sd.max()
     )
+
+
+def test_pairs_that_are_sure_to_all_digits_keep_their_order(data, model, draws):
+    sure = replace(draws, params={**draws.params, "b": draws.params["b"] - 45})
+    record = data[0]
+    logits = []
+    for theta, delta, b in zip(*sure.params.values(), strict=True):
+        with jax.enable_x64(True):
+            a = np.asarray(DPG(depth=10)(DPGParams(theta), record.e).a)
+        logits.append(delta * a - b)
+    doubt = sure.weights @ expit(-np.array(logits))  # E[1 - p] in float64
+    belief = predict(sure, data)[0]
+    assert (belief.mean.astype(np.float32) == 1).all()  # tied: node order, if sorted by these
+    np.testing.assert_allclose(belief.logit, -np.log(doubt), rtol=1e-5)
+    in_order = doubt[belief.order]
+    assert (np.diff(in_order) >= -1e-6 * in_order[1:]).all()
+    assert doubt[0] > 1.1 * doubt.min()  # the first in node order is not the first
+    [best] = np.flatnonzero(decide(belief, top_k=1))
+    assert doubt[best] == pytest.approx(doubt.min(), rel=1e-6, abs=0)
+    [no] = predict(sure, data[:1])
+    np.testing.assert_array_equal(no.order, belief.order)
+
+
+def test_order_is_that_of_the_probabilities(data, draws):
+    for belief in predict(draws, data):
+        assert (np.diff(belief.mean[belief.order]) <= 0).all()
+        np.testing.assert_allclose(expit(belief.logit), belief.mean, rtol=1e-6)

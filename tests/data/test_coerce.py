@@ -7,8 +7,9 @@ import pytest
 from scipy.sparse import coo_array, csr_array, csr_matrix, lil_matrix
 from scipy.spatial.distance import pdist
 
-from edgebelief.data import ErdosRenyi, GraphDataset, distances
+from edgebelief.data import ErdosRenyi, GraphDataset, distances, same_group
 from edgebelief.data.coerce import Graphs, graphs_from, rescaled, warn_if_alike
+from edgebelief.errors import InputError
 from problems import readable
 
 NAMES = ["ada", "bob", "cy", "dee"]
@@ -151,13 +152,13 @@ def test_signals_whose_squares_overflow_are_refused(signals):
 
 def test_transforms_come_before_distances(signals):
     prices = np.exp(signals)
-    for transform, by_hand in (
+    for preprocess, by_hand in (
         ("log", np.log(prices)),
         ("diff", np.diff(prices, axis=0)),
         ("log-returns", np.diff(np.log(prices), axis=0)),
         ("standardize", (prices - prices.mean(0)) / prices.std(0)),
     ):
-        data = graphs_from(frame_of(prices), metric="sqeuclidean", transform=transform).data
+        data = graphs_from(frame_of(prices), metric="sqeuclidean", preprocess=preprocess).data
         np.testing.assert_allclose(data[0].e, distances(by_hand), rtol=1e-12)
         assert data[0].n_signals == len(by_hand)
         assert data[0].names == tuple(NAMES)
@@ -325,7 +326,7 @@ SQUARE = np.ones((3, 3)) - np.eye(3)
         ([SQUARE, None], TypeError, "graph 1: X must be an array of numbers"),
         ([SQUARE, "x"], TypeError, "graph 1: X must be numbers"),
         ([[[0, 1], [1, 0]], [[0, 1], [1]]], TypeError, "graph 1: X must be an array"),
-        (np.ones((5, 3)), ValueError, "square matrix; got shape .* metric='sqeuclidean'"),
+        (np.ones((5, 3)), ValueError, "square matrix; got shape .* metric='correlation'"),
         ([SQUARE, np.ones((5, 3))], ValueError, "graph 1: distances must be a square matrix"),
         ([[0.0]], ValueError, "at least 2 nodes"),
         (np.ones(4), ValueError, "has 4 entries"),
@@ -415,8 +416,8 @@ def test_as_many_labels_as_graphs(matrix):
         ({"metric": np.ones(3)}, "metric must be"),
         ({"metric": "sqeuclidean", "missing": None}, "missing must be one of"),
         ({"metric": "sqeuclidean", "missing": ["error"]}, "missing must be one of"),
-        ({"metric": "sqeuclidean", "transform": "sqrt"}, "transform must be one of"),
-        ({"transform": "log"}, "transform is for signals"),
+        ({"metric": "sqeuclidean", "preprocess": "sqrt"}, "preprocess must be one of"),
+        ({"preprocess": "log"}, "preprocess is for signals"),
     ],
 )
 def test_settings_that_there_are_not(signals, settings, message):
@@ -455,3 +456,39 @@ def test_distances_that_say_nothing_are_warned_about():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_if_alike(data[1:])
+
+
+def test_nodes_of_one_group_are_joined_and_unknown_ones_unknown():
+    groups = {"ada": "x", "bob": "x", "cy": "y", "dee": "y", "eve": None, "flo": " ", "gus": "z"}
+    nan = np.nan
+    labels = same_group(groups, ["dee", "ada", "cy", "eve", "flo", "gus", "who"])
+    expected = np.full((7, 7), nan)
+    expected[:3, :3] = [[0, 0, 1], [0, 0, 0], [1, 0, 0]]
+    np.fill_diagonal(expected, 0)
+    np.testing.assert_array_equal(labels, expected)  # bob is not asked for, and ada is not alone
+    assert labels.index.tolist() == labels.columns.tolist()
+
+
+def test_groups_in_the_order_of_the_nodes():
+    by_order = same_group([1, 1, np.nan, 2, 2], ["a", "b", "c", "d", "e"])
+    by_name = same_group(pd.Series([2, 1, 2, 1], ["e", "b", "d", "a"]), list("abcde"))
+    pd.testing.assert_frame_equal(by_order, by_name)
+    assert (
+        graphs_from(
+            pd.DataFrame(np.ones((5, 5)) - np.eye(5), list("abcde"), list("abcde")), by_order
+        ).data.n_labels
+        == 6
+    )
+
+
+@pytest.mark.parametrize(
+    ("groups", "names", "words"),
+    [
+        (["x", "x"], ["a", "b", "c"], "2 for 3 nodes"),
+        ({"a": "x", "b": "y"}, ["a", "b"], "no pair is known"),
+        ({"a": "x", "b": "x"}, ["c", "d"], "no pair is known"),
+    ],
+)
+def test_groups_that_say_nothing_are_refused(groups, names, words):
+    with pytest.raises(InputError, match=words):
+        same_group(groups, names)

@@ -108,7 +108,7 @@ def test_params_round_trip_and_clone():
         "metric": "correlation",
         "scale": "median",
         "missing": "pairwise",
-        "transform": "diff",
+        "preprocess": "diff",
         "inference": Exact(tol=0.1),
         "weighted": True,
         "size_aware": True,
@@ -409,7 +409,8 @@ def test_edge_table_is_the_probabilities_in_rows(learner, test, proba):
     frame = pd.DataFrame(test[0][0], index=NAMES, columns=NAMES)
     table = learner.edge_table(frame, top_k=4)
     assert table.columns.tolist() == [
-        "source", "target", "probability", "sd", "epistemic", "aleatoric", "low", "high", "decision"
+        "source", "target", "probability", "logit", "sd", "epistemic", "aleatoric", "low", "high",
+        "decision",
     ]  # fmt: skip
     assert len(table) == 28
     assert table.probability.is_monotonic_decreasing
@@ -639,7 +640,7 @@ def test_a_prior_by_name_as_an_object_or_as_beliefs(train):
         ({"scale": True}, TypeError, "scale must be a number"),
         ({"scale": [1, 2]}, TypeError, "scale must be a number"),
         ({"missing": "drop"}, ValueError, "missing must be one of"),
-        ({"transform": "log"}, ValueError, "transform is for signals"),
+        ({"preprocess": "log"}, ValueError, "preprocess is for signals"),
         ({"inference": "gibbs"}, ValueError, "inference must be auto"),
         ({"inference": Exact}, ValueError, "inference must be auto"),
         ({"inference": {}}, ValueError, "inference must be auto"),
@@ -779,7 +780,7 @@ def test_transform_and_gaps_are_part_of_the_learner(signals, labels):
     prices[:, 3, 0] = np.nan
     returns = [transformed(x, "log-returns") for x in prices]
     settings = {"metric": "sqeuclidean", "missing": "pairwise", "scale": 100, "inference": ROUGH}
-    learner = learner_of(**settings, transform="log-returns").fit(prices[:T], labels[:T])
+    learner = learner_of(**settings, preprocess="log-returns").fit(prices[:T], labels[:T])
     by_hand = learner_of(**settings).fit(returns[:T], labels[:T])
     np.testing.assert_array_equal(
         learner.predict_proba(prices[T:]), by_hand.predict_proba(returns[T:])
@@ -892,3 +893,18 @@ def test_named_ensembles_have_the_density():
             ensemble = ensemble_of(name, 30, density)
             found = np.mean([nx.density(ensemble.sample(key, 30)) for key in range(20)])
             assert found == pytest.approx(density, abs=0.03), name
+
+
+def test_transform_is_the_old_name_of_preprocess():
+    with pytest.warns(FutureWarning, match="called preprocess now"):
+        learner = GraphLearner(metric="sqeuclidean", transform="diff")
+    assert learner.preprocess == "diff"
+    assert not hasattr(learner, "transform")
+    assert "transform" not in learner.get_params()
+    assert clone(learner).preprocess == "diff"
+    with pytest.warns(FutureWarning, match="called preprocess now"):
+        assert learner.set_params(transform=None).preprocess is None
+    with pytest.raises(TypeError, match="unexpected keyword argument 'transfrom'"):
+        GraphLearner(transfrom="diff")
+    with pytest.raises(ValueError, match="give one of them"):
+        GraphLearner(transform="diff", preprocess="diff")

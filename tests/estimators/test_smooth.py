@@ -5,16 +5,29 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
+from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 from edgebelief import solve, theta_for
-from edgebelief.data import RandomGeometric, distances, smooth_signals
+from edgebelief.data import (
+    ErdosRenyi,
+    RandomGeometric,
+    adjacency_of,
+    distances,
+    smooth_signals,
+    transformed,
+)
 from edgebelief.edges import Complete
+from edgebelief.errors import InputWarning
 from edgebelief.estimators import SmoothGraph
 
 NAMES = ["ada", "bob", "cy", "dee", "eve", "flo"]
@@ -70,7 +83,7 @@ def test_scikit_learn_conventions_hold(model):
 @pytest.mark.parametrize("metric", ["sqeuclidean", "log-euclidean", "correlation"])
 @pytest.mark.parametrize("theta", [None, 0.3])
 def test_fit_is_solve_of_distances(signals, metric, theta):
-    model = SmoothGraph(metric=metric, theta=theta).fit(signals)
+    model = SmoothGraph(metric=metric, theta=theta, preprocess=None).fit(signals)
     solution = solve(distances(signals, metric), 1.0 if theta is None else theta)
     np.testing.assert_array_equal(model.adjacency_, solution.adjacency())
     np.testing.assert_array_equal(model.solution_.duals, solution.duals)
@@ -82,7 +95,7 @@ def test_fit_is_solve_of_distances(signals, metric, theta):
 @pytest.mark.parametrize("wanted", [{"degree": 4}, {"density": 0.3}], ids=str)
 def test_degree_and_density_are_those_of_theta_for(signals, wanted):
     model = SmoothGraph(**wanted).fit(signals)
-    theta = theta_for(distances(signals), **wanted)
+    theta = theta_for(distances(transformed(signals, "standardize")), **wanted)
     assert model.theta_ == float(theta)
     assert type(model.theta_) is float
     np.testing.assert_array_equal(model.adjacency_, theta.solution.adjacency())
@@ -157,12 +170,12 @@ def test_columns_that_are_alike_are_joined(signals):
 def test_one_signal_is_enough(rng):
     x = rng.normal(size=(1, 5))
     np.testing.assert_array_equal(
-        SmoothGraph().fit(x).adjacency_, solve(distances(x), 1.0).adjacency()
+        SmoothGraph(preprocess=None).fit(x).adjacency_, solve(distances(x), 1.0).adjacency()
     )
 
 
 def test_precomputed_distances(signals):
-    e = Complete(20).to_matrix(distances(signals))
+    e = Complete(20).to_matrix(distances(transformed(signals, "standardize")))
     model = SmoothGraph(degree=4, metric="precomputed").fit(e)
     np.testing.assert_array_equal(model.adjacency_, SmoothGraph(degree=4).fit(signals).adjacency_)
     assert model.n_features_in_ == 20
@@ -171,7 +184,7 @@ def test_precomputed_distances(signals):
 
 
 def test_precomputed_frame_is_read_by_names(frame):
-    e = Complete(6).to_matrix(distances(frame))
+    e = Complete(6).to_matrix(distances(transformed(frame, "standardize")))
     named = pd.DataFrame(e, index=NAMES, columns=NAMES)
     model = SmoothGraph(metric="precomputed").fit(named.iloc[::-1])  # rows in another order
     np.testing.assert_array_equal(model.adjacency_, SmoothGraph().fit(frame).adjacency_)
@@ -195,7 +208,7 @@ def test_metric_may_be_a_function(signals, metric):
 @pytest.mark.parametrize("metric", ["sqeuclidean", "correlation"])
 def test_gaps_are_left_to_distances(frame, rng, metric):
     gappy = frame.mask(rng.uniform(size=frame.shape) < 0.2)
-    model = SmoothGraph(metric=metric, missing="pairwise").fit(gappy)
+    model = SmoothGraph(metric=metric, preprocess=None, missing="pairwise").fit(gappy)
     e = distances(gappy, metric, missing="pairwise")
     np.testing.assert_allclose(model.adjacency_, solve(e, 1.0).adjacency(), atol=1e-12)
     assert get_tags(model).input_tags.allow_nan
@@ -206,7 +219,9 @@ def test_gaps_are_left_to_distances(frame, rng, metric):
 @pytest.mark.parametrize("metric", ["sqeuclidean", "correlation"])
 def test_frequencies_are_those_of_a_plain_loop(signals, sparsity, metric):
     x = signals[:50]
-    model = SmoothGraph(**sparsity, metric=metric, bootstrap=15, random_state=3).fit(x)
+    model = SmoothGraph(
+        **sparsity, metric=metric, preprocess=None, bootstrap=15, random_state=3
+    ).fit(x)
     random, expected = np.random.RandomState(3), np.zeros((20, 20))
     for _ in range(15):
         e = distances(x[random.randint(50, size=50)], metric)
@@ -376,3 +391,64 @@ def test_bad_input_is_refused_with_a_reason(settings, x, message):
 def test_wrong_types_are_refused(settings, x, message):
     with pytest.raises(TypeError, match=message):
         SmoothGraph(**settings).fit(x)
+
+
+@pytest.fixture
+def expression():
+    """Signals on a known graph, in columns with baselines and units of their own."""
+    graph = ErdosRenyi(0.08).sample(1, n_nodes=40)
+    rng, x = np.random.default_rng(1), smooth_signals(2, graph, n_signals=100)
+    return adjacency_of(graph), rng.lognormal(0, 1, 40) * x + 5 * rng.lognormal(1, 1, 40)
+
+
+def test_default_finds_edges_among_columns_of_unequal_scales(expression):
+    true, x = expression
+
+    def precision(**settings):
+        best = SmoothGraph(degree=4, **settings).fit(x).edge_table().head(20)
+        return true[best["source"], best["target"]].mean()
+
+    with pytest.warns(InputWarning, match="unequal scales"):
+        assert precision(preprocess=None) < 0.4  # 0.2, as before there was a default
+    assert precision() >= 0.8
+    assert precision(metric="correlation") >= 0.8
+
+
+def test_units_and_baselines_do_not_matter(expression):
+    _, x = expression
+    changed = SmoothGraph(degree=4).fit(x * np.geomspace(1, 1e3, 40) + 7)
+    np.testing.assert_allclose(
+        changed.adjacency_, SmoothGraph(degree=4).fit(x).adjacency_, atol=1e-6
+    )
+
+
+def test_score_is_the_best_gaussian_likelihood(rng):
+    x = rng.normal(size=(60, 5)) @ rng.normal(size=(5, 5))
+    model = SmoothGraph(preprocess=None).fit(x[:30])
+    new, identity = x[30:] - x[30:].mean(0), np.eye(5)
+
+    def by_scipy(logs):
+        precision = np.exp(logs[0]) * model.laplacian_ + np.exp(logs[1]) * identity
+        return -multivariate_normal(cov=np.linalg.inv(precision)).logpdf(new).mean()
+
+    best = minimize(by_scipy, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-7}).fun
+    assert model.score(x[30:]) == pytest.approx(-best, abs=1e-5)
+    assert clone(model).set_params(delta=9.0).fit(x[:30]).score(x[30:]) == pytest.approx(-best)
+
+
+def test_score_chooses_by_cross_validation(signals):
+    search = GridSearchCV(SmoothGraph(), {"degree": [2, 5]}, cv=3).fit(signals[:200])
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert not hasattr(SmoothGraph(metric="precomputed"), "score")
+
+
+def test_pipeline_sets_output(frame):
+    pipe = make_pipeline(StandardScaler(), SmoothGraph()).set_output(transform="pandas").fit(frame)
+    assert pipe[-1].node_names_ == NAMES
+    assert not hasattr(pipe, "transform")
+
+
+@pytest.mark.parametrize("way", ["sqrt", "none", 3])
+def test_unknown_preprocess_is_refused(frame, way):
+    with pytest.raises(ValueError, match="preprocess must be one of"):
+        SmoothGraph(preprocess=way).fit(frame)

@@ -52,7 +52,7 @@ def belief():
     rng = np.random.default_rng(0)
     mean = rng.uniform(size=28)
     total = np.sqrt(mean * (1 - mean))
-    return EdgeBelief(mean, total, 0.6 * total, 0.8 * total)
+    return EdgeBelief.of(mean, 0.6 * total)
 
 
 @pytest.fixture(scope="module")
@@ -205,8 +205,7 @@ def test_graph_edges_carry_belief_and_what_the_labels_say(record, belief):
 
 def test_nodes_of_firm_edges_are_drawn_nearer():
     e, sure = np.ones(6), np.array([0.99, 0.01, 0.01, 0.01, 0.01, 0.99])
-    none = np.zeros(6)
-    display = GraphDisplay(GraphDataset([e])[0], EdgeBelief(sure, none, none, none))
+    display = GraphDisplay(GraphDataset([e])[0], EdgeBelief.of(sure))
     at = display.positions
     joined = np.linalg.norm(at["0"] - at["1"])
     apart = min(np.linalg.norm(at[i] - at[j]) for i in "01" for j in "23")

@@ -17,10 +17,11 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError, SettingError, SettingTypeError
 from ..validate import as_floats, check_number
+from .predict import EdgeBelief
 
 
 def decide(
-    p: ArrayLike,
+    p: ArrayLike | EdgeBelief,
     *,
     threshold: float | None = None,
     cost: tuple[float, float] | None = None,
@@ -31,8 +32,9 @@ def decide(
 
     Parameters
     ----------
-    p : array_like, shape (n_edges,)
-        The probability of each edge.
+    p : array_like, shape (n_edges,), or EdgeBelief
+        The probability of each edge. An `EdgeBelief` also tells edges apart whose probability is 1
+        to all its digits.
     threshold : float
         Choose the edges with p above it.
     cost : (float, float)
@@ -41,7 +43,7 @@ def decide(
     fdr : float
         The largest tolerated expected share of wrong edges among those chosen.
     top_k : int
-        The number of edges to choose; of equally probable ones the first.
+        The number of edges to choose, by their logit; of equally probable ones the first.
 
     Returns
     -------
@@ -60,7 +62,8 @@ def decide(
     >>> decide(p, top_k=1).tolist()
     [True, False, False, False]
     """
-    p = _probabilities(p)
+    belief = p if isinstance(p, EdgeBelief) else EdgeBelief.of(_probabilities(p))
+    p = belief.mean
     rules = {"threshold": threshold, "cost": cost, "fdr": fdr, "top_k": top_k}
     stated = [name for name, value in rules.items() if value is not None]
     if len(stated) > 1:
@@ -69,11 +72,11 @@ def decide(
         return p > _break_even(cost)
     if fdr is not None:
         # The mean of 1 - p over the most probable edges; ascending, as the sorted p descend.
-        expected = np.cumsum(1 - np.sort(p)[::-1]) / np.arange(1, p.size + 1)
+        expected = np.cumsum(1 - p[belief.order]) / np.arange(1, p.size + 1)
         largest = _share(fdr, "fdr") * (1 + 1e-12)
-        return _best(p, int(np.searchsorted(expected, largest, side="right")))
+        return _best(belief, int(np.searchsorted(expected, largest, side="right")))
     if top_k is not None:
-        return _best(p, top_k)
+        return _best(belief, top_k)
     return p > _share(0.5 if threshold is None else threshold, "threshold")
 
 
@@ -107,11 +110,11 @@ def _break_even(cost: tuple[float, float]) -> float:
     return extra / (extra + missed)
 
 
-def _best(p: Float[np.ndarray, " edges"], k: int) -> Bool[np.ndarray, " edges"]:
+def _best(belief: EdgeBelief, k: int) -> Bool[np.ndarray, " edges"]:
     number = check_number(k, "top_k")
-    if not (number.is_integer() and 0 <= number <= p.size):
-        problem = f"must be a whole number from 0 to {p.size}, the pairs; got {k!r}."
+    if not (number.is_integer() and 0 <= number <= belief.mean.size):
+        problem = f"must be a whole number from 0 to {belief.mean.size}, the pairs; got {k!r}."
         raise SettingError(problem, argument="top_k")
-    chosen = np.zeros(p.size, bool)
-    chosen[np.argsort(-p, kind="stable")[: int(number)]] = True
+    chosen = np.zeros(belief.mean.size, bool)
+    chosen[belief.order[: int(number)]] = True
     return chosen

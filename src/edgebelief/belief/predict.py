@@ -6,6 +6,7 @@ With p the probability of an edge given the parameters, and E the mean over the 
     total       the sd of the edge, as 0 or 1:  sqrt(pbar (1 - pbar))
     epistemic   the sd of p, which more labels would reduce
     aleatoric   sqrt(E[p (1 - p)]), which they would not
+    logit       log E[p] - log E[1 - p], which tells pairs apart whose mean is 1 to all its digits
 
 total^2 = epistemic^2 + aleatoric^2. `predict` draws no random numbers. It runs the network once for
 each distinct value of the network's parameters (some thirty for `Exact`), however many values the
@@ -23,7 +24,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, UInt8
+from jaxtyping import Array, Float, Int, UInt8
 from numpy.typing import ArrayLike
 from scipy.special import expit, logsumexp
 
@@ -44,7 +45,10 @@ BLOCK, GROUP = 32, 256
 # With fewer entries than this, in the (N, N) arrays of all graphs, a second thread does not pay.
 WORTHWHILE = 10_000
 # How many (N, N) arrays the network and the sums hold at once, approximately.
-COPIES = 12
+COPIES = 13
+# Probabilities below this count as this in logits: single precision has no smaller ones, and a
+# logit of more than 87 either way is beyond what data can tell.
+LEAST = float(np.finfo(np.float32).tiny)
 
 # What predictions are made for: a data set, the distances of one graph, or those of several graphs.
 DataLike = GraphDataset | ArrayLike | Sequence[ArrayLike]
@@ -58,14 +62,29 @@ class EdgeBelief(NamedTuple):
     total_sd: Float[np.ndarray, " edges"]
     epistemic_sd: Float[np.ndarray, " edges"]
     aleatoric_sd: Float[np.ndarray, " edges"]
+    logit: Float[np.ndarray, " edges"]
+    """The log odds of the edge, log E[p] - log E[1 - p]: finite, and without ties at 1."""
 
     @classmethod
-    def of(cls, mean: ArrayLike, epistemic_sd: ArrayLike = 0.0) -> EdgeBelief:
-        """Compute all four from the mean and the sd of p, which determine them."""
+    def of(
+        cls, mean: ArrayLike, epistemic_sd: ArrayLike = 0.0, doubt: ArrayLike | None = None
+    ) -> EdgeBelief:
+        """Compute all five from the mean and the sd of p, which determine them.
+
+        `doubt` is the mean of 1 - p, for those who know it with more digits than 1 - mean has.
+        """
         p = np.clip(np.asarray(mean, float), 0, 1)
-        total = p * (1 - p)
+        q = 1 - p if doubt is None else np.clip(np.asarray(doubt, float), 0, 1)
+        p, q = np.where(q < p, 1 - q, p), np.where(q < p, q, 1 - p)  # the smaller has more digits
+        total = p * q
         epistemic = np.clip(np.square(epistemic_sd), 0, total)
-        return cls(p, np.sqrt(total), np.sqrt(epistemic), np.sqrt(total - epistemic))
+        logit = np.log(np.maximum(p, LEAST)) - np.log(np.maximum(q, LEAST))
+        return cls(p, np.sqrt(total), np.sqrt(epistemic), np.sqrt(total - epistemic), logit)
+
+    @property
+    def order(self) -> Int[np.ndarray, " edges"]:
+        """The pairs, most probable first; of equally probable ones as they come."""
+        return np.lexsort((-self.logit, -self.mean))
 
 
 class Interval(NamedTuple):
@@ -157,10 +176,11 @@ def predict(posterior: Posterior, data: DataLike, *, memory: float = 256e6) -> P
                 f"{type(posterior.model.network).__name__} diverge there. Use a prior that leaves "
                 f"such parameters out, or DPG, which is stable."
             )
+        doubt = np.asarray(running.doubt, float)
         # The weights add up to one, so the sum of squared deviations is the variance.
         sd = np.sqrt(np.maximum(np.asarray(running.squares, float), 0))
         for row, t in enumerate(part.places):
-            beliefs[t] = EdgeBelief.of(mean[row], sd[row])
+            beliefs[t] = EdgeBelief.of(mean[row], sd[row], doubt[row])
         scores[part.places] = logsumexp(log_likelihoods, b=table.weights[..., None], axis=(0, 1))
 
     parts = [part for stack in data.stacks() for part in _parts(stack, memory, n_cores())]
@@ -331,11 +351,15 @@ class _Table(NamedTuple):
 
 
 class _Running(NamedTuple):
-    """The total weight, weighted mean and weighted sum of squared deviations so far (West 1979)."""
+    """The total weight, weighted mean and weighted sum of squared deviations so far (West 1979).
+
+    And the weighted mean of 1 - p, which keeps its digits where p is 1 to rounding.
+    """
 
     weight: Float[Array, ""]
     mean: Float[Array, "graphs edges"]
     squares: Float[Array, "graphs edges"]
+    doubt: Float[Array, "graphs edges"]
 
 
 def _moments(
@@ -345,7 +369,7 @@ def _moments(
     forward = model.forward
     batch = forward.batch(stack).as_jax()
     batch = batch if stack.known.any() else batch.without_labels()
-    running = _Running(jnp.zeros(()), jnp.zeros(batch.e.shape), jnp.zeros(batch.e.shape))
+    running = _Running(jnp.zeros(()), *(jnp.zeros(batch.e.shape) for _ in range(3)))
     blocks = []
     for first in range(0, len(table.weights), BLOCK):
         running, log_likelihoods = _add_block(forward, running, table.block(first), batch)
@@ -371,11 +395,13 @@ def _add_block(
             params = forward.split({**row.network, **others})
             logits = forward.logits(params, reduced)
             total = running.weight + weight
+            share = weight / jnp.maximum(total, 1e-30)
             deviation = jax.nn.sigmoid(logits) - running.mean
-            mean = running.mean + deviation * (weight / jnp.maximum(total, 1e-30))
+            mean = running.mean + deviation * share
             squares = running.squares + weight * deviation * (jax.nn.sigmoid(logits) - mean)
+            doubt = running.doubt + (jax.nn.sigmoid(-logits) - running.doubt) * share
             log_likelihood = forward.log_likelihood(logits, params, reduced, batch)
-            return _Running(total, mean, squares), log_likelihood
+            return _Running(total, mean, squares, doubt), log_likelihood
 
         return lax.scan(add_draw, running, (row.others, row.weights))
 

@@ -97,6 +97,7 @@ def learn(
         int, o.option("--bootstrap INT", "Resamples, for how often each edge comes back.", min=0)
     ] = 0,
     metric: o.Metric = "sqeuclidean",
+    preprocess: o.Preprocess = "auto",
     transform: o.Transform = None,
     missing: o.Missing = "error",
     nodes: o.Nodes = None,
@@ -112,9 +113,11 @@ def learn(
     from .commands import learned
 
     given = o.Tables([data], nodes, transpose).given()
-    settings = {"metric": metric, "missing": missing, "bootstrap": bootstrap, "random_state": seed}
+    done_first = o.preprocessing(preprocess, transform, metric)
+    settings: dict[str, Any] = {"metric": metric, "missing": missing, "preprocess": done_first}
+    settings |= {"bootstrap": bootstrap, "random_state": seed}
     sparsity = {"theta": theta, "degree": degree, "density": density}
-    learned(this, given, out, transform, {**settings, **sparsity}, force)
+    learned(this, given, out, {**settings, **sparsity}, force)
 
 
 @command("`edgebelief elicit data.npz --density 0.05 0.5 --out prior.json`")
@@ -134,6 +137,7 @@ def elicit(
     mass: Annotated[float, o.option("--mass P", "How sure you are of that.", min=0, max=1)] = 0.95,
     out: o.OptionalOut = None,
     metric: o.Metric = "precomputed",
+    preprocess: o.Preprocess = "auto",
     transform: o.Transform = None,
     missing: o.Missing = "error",
     nodes: o.Nodes = None,
@@ -148,7 +152,8 @@ def elicit(
     from .commands import elicited
 
     given = o.Tables(data, nodes, transpose).given()
-    settings = {"metric": metric, "transform": transform, "missing": missing}
+    done_first = o.preprocessing(preprocess, transform, metric)
+    settings = {"metric": metric, "preprocess": done_first, "missing": missing}
     beliefs = {"density": density, "max_components": max_components, "mass": mass}
     elicited(this, given, settings, beliefs, out, force)
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from ..atomic import replacing
 from ..belief import elicit_prior
-from ..data import GraphDataset, save_dataset, smooth_signals, transformed, write_edges, write_table
+from ..data import GraphDataset, save_dataset, smooth_signals, write_edges, write_table
 from ..data.coerce import graphs_from
 from ..data.randomness import split
 from ..data.signals import SquareRootInverse, adjacency_of
@@ -73,9 +73,7 @@ def simulated(
     }
 
 
-def learned(
-    this: Session, given: Given, out: Path, transform: str | None, settings: Settings, force: bool
-) -> None:
+def learned(this: Session, given: Given, out: Path, settings: Settings, force: bool) -> None:
     """Run `edgebelief learn`."""
     check_target(out, force, EDGES, given.read_files)
     if given.paths[0].suffix.lower() == ".npz":
@@ -83,21 +81,19 @@ def learned(
             f"{given.paths[0]}: `edgebelief learn` takes one table; `edgebelief fit` a data set."
         )
     _check_at_most_one({name: settings[name] for name in ("theta", "degree", "density")})
-    if transform is not None and settings["metric"] == "precomputed":
-        raise Misused("--transform is for signals; --metric precomputed says these are distances.")
     frame, _ = given.read(settings["metric"], settings["missing"])
     assert isinstance(frame, pd.DataFrame)  # as one table is
-    if transform is not None:
-        frame = given.blame(lambda: transformed(frame, transform))  # type: ignore[arg-type]
     learner = SmoothGraph(**settings)
     with this.working(f"learning a graph of {frame.shape[1]} nodes"):
         given.blame(lambda: learner.fit(frame))
     table = learner.edge_table()
     write_edge_table(out, table, learner.to_networkx())
+    _say_preprocess(this, settings)
     this.answer = {
         "out": str(out),
         "nodes": frame.shape[1],
         "signals": len(frame) if settings["metric"] != "precomputed" else None,
+        "preprocess": settings["preprocess"],
         "edges": learner.n_edges_,
         "degree": learner.degree_,
         "density": learner.density_,
@@ -155,6 +151,7 @@ def fitted(this: Session, given: Given, settings: Settings, out: Path, force: bo
         warnings.simplefilter("ignore", InferenceWarning)  # the verdict is said below
         given.apply(learner.fit, X, A)
     learner.save(out)
+    _say_preprocess(this, settings)
     posterior = learner.posterior_
     n_labels, graphs = (
         posterior.fingerprint.n_labels,
@@ -178,6 +175,7 @@ def fitted(this: Session, given: Given, settings: Settings, out: Path, force: bo
         "network": type(learner.model_.network).__name__,
         "readout": type(learner.model_.readout).__name__,
         "weighted": learner.weighted,
+        "preprocess": learner.preprocess,
         "terms": None if terms is None else terms.to_dict("records"),
         "comparison": _records(learner.comparison_),
     }
@@ -215,7 +213,7 @@ def predicted(
     made = given.apply(learner.to_networkx, X, **rule) if one else None
     write_edge_table(out, kept, made[0] if isinstance(made, list) else made)
     n_edges = int(table["decision"].sum())
-    believed = table.sort_values("probability", ascending=False, kind="stable")
+    believed = table.sort_values("logit", ascending=False, kind="stable")
     this.say(f"{n_edges} of {len(table)} pairs are decided to be edges. The most probable pairs:")
     shown = ["graph", "source", "target", "probability", "low", "high", "epistemic"]
     shown += ["weight", "weight_low", "weight_high"]
@@ -353,6 +351,11 @@ def reported(this: Session, model: Path, given: Given, out: Path, title: str, fo
     this.say(f"report: {out.resolve().as_uri()}")
     this.answer = {"out": str(out)}
     this.conclude(learner.posterior_.verdict)
+
+
+def _say_preprocess(this: Session, settings: Settings) -> None:
+    if settings["preprocess"] == "standardize":
+        this.say("columns were standardized first (--preprocess none compares them as they are)")
 
 
 def _check_at_most_one(options: Mapping[str, object]) -> None:

@@ -173,7 +173,7 @@ def _tell_square(this: Session, path: Path, matrix: pd.DataFrame) -> None:
 
 def _tell_groups(this: Session, path: Path) -> None:
     groups = read_groups(path)
-    n_groups = len(set(groups.values()))
+    n_groups = len(set(groups.values()) - {""})
     this.answer = {"kind": "groups", "nodes": len(groups), "groups": n_groups}
     many = "a group" if n_groups == 1 else f"{n_groups} groups"
     this.say(f"{path}: groups, {len(groups)} nodes in {many}, for --groups")

@@ -14,13 +14,13 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-from ..data.coerce import check_has_weights, weight_column
+from ..data.coerce import check_has_weights, same_group, weight_column
 from ..data.covariates import pair_covariates
 from ..data.dataset import GraphDataset
 from ..data.files import edges_to_matrix, load_dataset, read_covariates, read_matrix, read_signals
 from ..data.tables import read_table
 from ..edges import Complete
-from ..errors import InputError, Message, SettingError
+from ..errors import InputError, InputWarning, Message, SettingError
 from ..validate import check_edge_weights, check_labels, check_names
 from .outputs import need_parquet
 from .session import Misused, NoRoom, one_line
@@ -28,7 +28,7 @@ from .session import Misused, NoRoom, one_line
 if TYPE_CHECKING:
     from ..estimators import GraphLearner
 
-SIGNALS = ("sqeuclidean", "log-euclidean", "correlation")
+SIGNALS = ("correlation", "sqeuclidean", "log-euclidean")
 # What a learner takes for X and A: tables are data frames.
 Data = GraphDataset | pd.DataFrame | list[pd.DataFrame]
 Labels = list[pd.DataFrame] | None
@@ -151,6 +151,7 @@ class Given:
         if self.groups is not None and weighted:
             raise Misused("--groups says which nodes are joined, not by how much; give --labels.")
         if self.groups is not None:
+            self._warn_of_leak(self.groups)
             return [_same_group(self.groups, *some) for some in zip(names, rows, strict=True)]
         if not self.labels:
             return None
@@ -161,6 +162,16 @@ class Given:
             )
         graphs = zip(self.labels, names, rows, strict=True)
         return [_label_matrix(*graph, self.nodes is not None, weighted) for graph in graphs]
+
+    def _warn_of_leak(self, groups: Path) -> None:
+        for path in self.covariates:
+            if path.exists() and groups.exists() and path.samefile(groups):
+                problem = (
+                    "is both --groups and --covariates: the labels are then known from the "
+                    "covariates, and belief in graphs without groups will be wrong"
+                )
+                remedy = "Leave the column with the groups out of the covariates"
+                warnings.warn(InputWarning(problem, where=path, remedy=remedy), stacklevel=2)
 
 
 def _names_of(data: Data, axis: Literal["columns", "index"] = "columns") -> list[list[str]]:
@@ -418,21 +429,21 @@ def read_graphml(path: Path, weighted: bool = False) -> pd.DataFrame:
 
 def _same_group(path: Path, names: list[str], rows: list[str]) -> pd.DataFrame:
     groups = read_groups(path, names)
-    missing = [name for name in names if name not in groups]
-    if missing:
+    if not set(groups) & set(names):
         raise InputError(
-            f"{path}: no group for nodes {missing[:5]}; its first column has {list(groups)[:3]} ..."
+            f"{path}: no group for nodes {names[:5]}; its first column has {list(groups)[:3]} ..."
             f"{_on_its_side(list(groups), names, rows)}"
         )
-    group = np.array([groups[name] for name in names])
-    same = (group[:, None] == group) * (1.0 - np.eye(len(names)))
-    return pd.DataFrame(same, index=names, columns=names)
+    try:
+        return same_group(groups, names)
+    except InputError as error:
+        raise error.but(where=path) from None
 
 
 def read_groups(path: Path, names: Collection[str] = ()) -> dict[str, str]:
     """Read the group of each node: a table with the node first and then its group.
 
-    A header that is one of the `names` is a row like the others.
+    A header that is one of the `names` is a row like the others. The group of a node may be empty.
     """
     table = read_table(path)
     if table.shape[1] < 2:
@@ -444,9 +455,7 @@ def read_groups(path: Path, names: Collection[str] = ()) -> dict[str, str]:
     for line, (name, group) in enumerate([header, *rows] if no_header else rows, 2 - no_header):
         if name in groups:
             raise InputError(f"{path}, row {line}: {name!r} has a group already; name it once.")
-        if group.strip() in ("", "nan", "None", "<NA>"):
-            raise InputError(f"{path}, row {line}: {name!r} has no group; give it one of its own.")
-        groups[name] = group
+        groups[name] = "" if group.strip() in ("nan", "None", "<NA>") else group.strip()
     return groups
 
 

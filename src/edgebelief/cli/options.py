@@ -1,6 +1,7 @@
 """The options that commands share, so that a name means the same in each of them."""
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -80,7 +81,7 @@ Metric = Annotated[
     Literal["precomputed", "sqeuclidean", "log-euclidean", "correlation"],
     _read(
         "--metric NAME",
-        "Tables hold signals, and this is their distance: sqeuclidean, log-euclidean, correlation; "
+        "Tables hold signals, and this is their distance: correlation, sqeuclidean, log-euclidean; "
         "or they hold distances: precomputed.",
     ),
 ]
@@ -91,13 +92,19 @@ Missing = Annotated[
         "Gaps in signals: error, or pairwise (each pair uses the rows that have both).",
     ),
 ]
+Preprocess = Annotated[
+    Literal["auto", "none", "standardize", "log", "diff", "log-returns"],
+    _read(
+        "--preprocess NAME",
+        "What is done to signals first: standardize, log, diff, log-returns (for prices), or none. "
+        "auto standardizes each column for sqeuclidean and log-euclidean, so that units do not "
+        "matter; a correlation needs nothing.",
+    ),
+]
+# The old name of --preprocess.
 Transform = Annotated[
     Literal["log", "diff", "log-returns", "standardize"] | None,
-    _read(
-        "--transform NAME",
-        "What is done to signals first: log, diff, log-returns (for prices), standardize. By "
-        "default, nothing.",
-    ),
+    option("--transform NAME", "Now --preprocess.", hidden=True),
 ]
 Covariates = Annotated[
     list[Path] | None,
@@ -107,6 +114,18 @@ Covariates = Annotated[
         "pair; or with a row per node. One for all graphs, or once per table.",
     ),
 ]
+
+
+def preprocessing(preprocess: str, transform: str | None, metric: str) -> str | None:
+    """Return what the library calls `preprocess`, from the option, its old name and the metric."""
+    if transform is not None:
+        if preprocess != "auto":
+            raise Misused("--transform is the old name of --preprocess; give one of them.")
+        warnings.warn("--transform is called --preprocess now.", FutureWarning, stacklevel=2)
+        preprocess = transform
+    if preprocess == "auto":
+        return "standardize" if metric in ("sqeuclidean", "log-euclidean") else None
+    return None if preprocess == "none" else preprocess
 
 
 @dataclass(frozen=True)
@@ -141,7 +160,9 @@ class LabelledTables(Tables):
     groups: Annotated[
         Path | None,
         _labels(
-            "--groups FILE", "Or a table of nodes and their groups: nodes of one group are joined."
+            "--groups FILE",
+            "Or a table of nodes and their groups: nodes of one group are joined. Pairs of a node "
+            "without a group, or alone in one, are unknown.",
         ),
     ] = None
 
@@ -151,6 +172,7 @@ class ModelOptions:
     """The options that say which model is fitted, or checked."""
 
     metric: Metric = "precomputed"
+    preprocess: Preprocess = "auto"
     transform: Transform = None
     missing: Missing = "error"
     network: Annotated[str, _how_one_of("--network", registry.NETWORKS)] = "dpg"
@@ -197,6 +219,7 @@ class ModelOptions:
         from .priors import prior_from
 
         named = asdict(self) | {"scale": self._scale()}
+        named["preprocess"] = preprocessing(self.preprocess, named.pop("transform"), self.metric)
         return named | {"prior": prior_from(self.prior, named.pop("density"))}
 
     def _scale(self) -> str | float | None:

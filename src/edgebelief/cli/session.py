@@ -37,7 +37,7 @@ BUG, USAGE, BAD_INPUT, VERDICT, RESOURCES = 1, 2, 3, 4, 5
 OPTIONS = {
     *("bootstrap", "cost", "covariates", "degree", "density", "depth", "fdr", "inference"),
     *("level", "mass", "max_components", "metric", "missing", "network", "nodes", "prior"),
-    *("readout", "scale", "size_aware", "theta", "threshold", "top_k", "transform"),
+    *("readout", "scale", "size_aware", "theta", "threshold", "top_k", "preprocess"),
     *("transpose", "weighted"),
 }
 # Names come from files, and a terminal obeys what these begin.

@@ -1,5 +1,6 @@
 """Graphs and signals: random ensembles, smooth signals, data sets, files, real data."""
 
+from .coerce import same_group
 from .covariates import pair_covariates
 from .dataset import GraphDataset, GraphRecord, Stack
 from .ensembles import (
@@ -63,6 +64,7 @@ __all__ = [
     "read_matrix",
     "read_signals",
     "read_table",
+    "same_group",
     "save_dataset",
     "smooth_signals",
     "sp500",

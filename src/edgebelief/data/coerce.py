@@ -10,6 +10,7 @@ here and nowhere else:
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -26,8 +27,9 @@ from ..errors import InputError, InputTypeError, InputWarning, Remedy, Setting, 
 from ..validate import as_floats, check_choice, check_names, check_signals
 from .covariates import pair_covariates
 from .dataset import GraphDataset, GraphRecord, frozen, with_labels
+from .doubts import warn_of_doubts
 from .files import edges_to_matrix
-from .signals import Metric, Missing, Transform, distances, graph_matrix, transformed
+from .signals import Metric, Missing, Preprocess, distances, graph_matrix, transformed
 
 TRANSPOSE = Remedy("Transpose them", Setting("transpose", True, python="X.T"))
 
@@ -52,7 +54,7 @@ def graphs_from(
     *,
     metric: Metric | str | Callable[[np.ndarray], object] = "precomputed",
     missing: Missing = "error",
-    transform: Transform | None = None,
+    preprocess: Preprocess | None = None,
     weighted: bool = False,
 ) -> Graphs:
     """Make a data set of whatever holds one graph or several.
@@ -60,7 +62,7 @@ def graphs_from(
     `x` holds distances or signals, by `metric`; the columns of a frame are node names. A
     `GraphDataset`, or a list of its records, holds distances whatever the metric. A function as
     `metric` takes an array (P, N) and returns distances, (n_edges,) or (N, N). For `missing` and
-    `transform` see `distances` and `transformed`.
+    `preprocess` see `distances` and `transformed`.
 
     `a` holds labels (0, 1, NaN for unknown), or weights if `weighted` (above 0 for an edge, 0 for
     none, NaN for unknown). A frame is an adjacency (node names on both sides) or an edge list:
@@ -78,7 +80,7 @@ def graphs_from(
     >>> graphs_from(signals, nx.path_graph(3), metric="sqeuclidean").data
     <GraphDataset: 1 graphs of 3 nodes, 3 of 3 labels known>
     """
-    check_form(metric, missing, transform)
+    check_form(metric, missing, preprocess)
     data = _records(x)
     parts, single = _parts(x) if data is None else (list(data), isinstance(x, GraphRecord))
     try:
@@ -86,7 +88,7 @@ def graphs_from(
         if data is None:
             label_of = [None] * len(parts) if labels is None else labels
             measured = (
-                _measured(t, part, label_of[t], metric, missing, transform)
+                _measured(t, part, label_of[t], metric, missing, preprocess)
                 for t, part in enumerate(parts)
             )
             e, names, counts = zip(*measured, strict=True)
@@ -99,15 +101,15 @@ def graphs_from(
         raise error.but(graph=None) from None  # it is the only one, and needs no number
 
 
-def check_form(metric: object, missing: object, transform: object) -> None:
+def check_form(metric: object, missing: object, preprocess: object) -> None:
     """Refuse settings of `graphs_from` that there are not."""
     if not callable(metric):
         check_choice(metric, "metric", ("precomputed", *get_args(Metric)), ", or a function")
     check_choice(missing, "missing", get_args(Missing))
-    check_choice(transform, "transform", (None, *get_args(Transform)))
-    if transform is not None and isinstance(metric, str) and metric == "precomputed":
+    check_choice(preprocess, "preprocess", (None, *get_args(Preprocess)))
+    if preprocess is not None and isinstance(metric, str) and metric == "precomputed":
         problem = "is for signals; the metric 'precomputed' says that X holds distances."
-        raise SettingError(problem, argument="transform")
+        raise SettingError(problem, argument="preprocess")
 
 
 def rescaled(data: GraphDataset, factors: Sequence[float]) -> GraphDataset:
@@ -176,7 +178,7 @@ def _is_frame(x: object) -> bool:
 
 
 def _measured(
-    t: int, part: Any, label: object, metric: Any, missing: Missing, transform: Transform | None
+    t: int, part: Any, label: object, metric: Any, missing: Missing, preprocess: Preprocess | None
 ) -> tuple[Any, Any, float | None]:
     """Return the distances, names and number of signals of one graph."""
     names = part.columns if _is_frame(part) else None
@@ -186,8 +188,8 @@ def _measured(
     with _in_graph(t):
         _check_orientation(part, label)
         x = check_signals(part, names, allow_nan=missing == "pairwise")
-        if transform is not None:
-            part = transformed(part, transform)
+        if preprocess is not None:
+            part = transformed(part, preprocess)
             x = check_signals(part, names, allow_nan=missing == "pairwise")
         names = check_names(range(x.shape[1]) if names is None else names, x.shape[1])
         e = None if callable(metric) else distances(part, metric, missing)
@@ -198,6 +200,9 @@ def _measured(
             if e.shape not in ((len(names),) * 2, (len(names) * (len(names) - 1) // 2,)):
                 wanted = f"of {len(names)} nodes it must be a matrix, or a vector over the pairs"
                 raise InputError(f"the metric returned shape {e.shape}; {wanted}.")
+    with _in_graph(t):
+        sides = (part.index, part.columns) if _is_frame(part) else None
+        warn_of_doubts(x, metric, sides, graph=t, stacklevel=5)
     return e, names, float(np.mean((~np.isnan(x)).sum(0)))
 
 
@@ -206,8 +211,8 @@ def _checked_shape(distances: Any) -> Any:
     if len(shape) == 2 and shape[0] != shape[1]:
         remedy = Remedy(
             "If these are signals (rows observations, columns nodes), say which distance: {}, "
-            "log-euclidean or correlation",
-            Setting("metric", "sqeuclidean"),
+            "sqeuclidean or log-euclidean",
+            Setting("metric", "correlation"),
         )
         problem = f"must be a square matrix; got shape {shape}"
         raise InputError(problem, argument="distances", remedy=remedy)
@@ -296,6 +301,59 @@ def _adjacency(label: Any, names: tuple[str, ...], weighted: bool) -> pd.DataFra
     return as_floats(label.toarray() if hasattr(label, "toarray") else label, "labels")
 
 
+def same_group(groups: object, names: Sequence[object] | None = None) -> pd.DataFrame:
+    """Return labels that join the nodes of one group: 1 within a group, 0 between two.
+
+    A node without a group (absent, None, NaN or empty) says nothing: its pairs are NaN, unknown.
+    Nor does a node that is alone in its group in all of `groups`: "other" and "none" are often
+    spelled so. A group with other members, of which `names` has one, does say that it is apart.
+
+    Parameters
+    ----------
+    groups : mapping, Series or sequence
+        The group of each node: by node, or in the order of the nodes. It may have more nodes.
+    names : sequence, optional
+        The nodes of the graph, in their order; by default those of `groups`, or 0, 1, ...
+
+    Returns
+    -------
+    DataFrame
+        An adjacency with names, which `GraphLearner.fit` takes for A.
+
+    Examples
+    --------
+    >>> from edgebelief.data import same_group
+    >>> same_group({"AAPL": "tech", "MSFT": "tech", "XOM": "oil", "CVX": "oil", "new": None})
+          AAPL  MSFT  XOM  CVX  new
+    AAPL   0.0   1.0  0.0  0.0  NaN
+    MSFT   1.0   0.0  0.0  0.0  NaN
+    XOM    0.0   0.0  0.0  1.0  NaN
+    CVX    0.0   0.0  1.0  0.0  NaN
+    new    NaN   NaN  NaN  NaN  0.0
+    """
+    by_node = isinstance(groups, Mapping | pd.Series)
+    listed: list[Any] = list(groups.items() if by_node else enumerate(groups))  # type: ignore
+    if not by_node and names is not None:
+        if len(listed) != len(names):
+            problem = f"are {len(listed)} for {len(names)} nodes; one for each, or by name."
+            raise InputError(problem, argument="groups")
+        listed = [(name, group) for name, (_, group) in zip(names, listed, strict=True)]
+    nodes = [str(name) for name in ([name for name, _ in listed] if names is None else names)]
+    check_names([str(name) for name, _ in listed], len(listed), "the nodes of the groups")
+    named = {str(n): str(g).strip() for n, g in listed if not pd.isna(g) and str(g).strip()}
+    sizes = Counter(named.values())
+    said = {name: group for name, group in named.items() if sizes[group] > 1}
+    group = np.array([said.get(name, "") for name in nodes], dtype=object)
+    known = group != ""
+    same = np.where(known[:, None] & known, (group[:, None] == group).astype(float), np.nan)
+    np.fill_diagonal(same, 0.0)
+    if known.sum() < 2:
+        least = "at least two must be in groups of two or more"
+        problem = f"no pair is known: {known.sum()} of {len(nodes)} nodes have a group; {least}."
+        raise InputError(problem, argument="groups")
+    return pd.DataFrame(same, index=nodes, columns=nodes)
+
+
 def check_has_weights(graph: nx.Graph) -> None:
     """Refuse a graph with edges that have no attribute weight, which would count as one."""
     for i, j, weight in graph.edges(data="weight"):
@@ -332,3 +390,15 @@ def warn_if_alike(data: GraphDataset) -> None:
         if record.e.size > 1 and np.ptp(record.e) == 0:
             problem = f"all its distances are {record.e[0]:g}; every edge will be believed alike."
             warnings.warn(InputWarning(problem, graph=t), stacklevel=3)
+
+
+def warn_if_on_their_side(data: GraphDataset, fitted: Sequence[int]) -> None:
+    """Warn of new graphs with as many signals as the fitted graphs have nodes, and other nodes."""
+    for t, record in enumerate(data):
+        n_nodes = len(record.names)
+        if n_nodes not in fitted and record.n_signals in fitted:
+            problem = (
+                f"it has {n_nodes} nodes and {record.n_signals:g} signals, and the model was fitted"
+                f" to graphs of {record.n_signals:g} nodes: do the signals lie on their side?"
+            )
+            warnings.warn(InputWarning(problem, graph=t, remedy=TRANSPOSE), stacklevel=4)

@@ -136,16 +136,21 @@ def smooth_signals(
     return white @ operator
 
 
-Transform = Literal["log", "diff", "log-returns", "standardize"]
+Preprocess = Literal["log", "diff", "log-returns", "standardize"]
 
 
-def transformed(x: Any, transform: Transform) -> Any:
+RAW = Remedy(
+    "compare values as they are: {}", Setting("preprocess", "none", python="preprocess=None")
+)
+
+
+def transformed(x: Any, preprocess: Preprocess) -> Any:
     """Make signals fit to be compared: prices to returns, levels to changes.
 
     Parameters
     ----------
     x : array_like or DataFrame, shape (n_signals, N)
-    transform : {"log", "diff", "log-returns", "standardize"}
+    preprocess : {"log", "diff", "log-returns", "standardize"}
         The logarithm; the change from one row to the next; the change of the logarithm; or each
         node's values less their mean, over their standard deviation.
 
@@ -160,22 +165,22 @@ def transformed(x: Any, transform: Transform) -> Any:
     >>> transformed([[1.0, 4.0], [2.0, 2.0]], "log-returns").round(3)
     array([[ 0.693, -0.693]])
     """
-    check_choice(transform, "transform", get_args(Transform))
+    check_choice(preprocess, "preprocess", get_args(Preprocess))
     names = getattr(x, "columns", None)
     values = check_signals(x, names, allow_nan=True)
-    if transform in ("log", "log-returns"):
+    if preprocess in ("log", "log-returns"):
         if (values <= 0).any():
             p, i = np.argwhere(values <= 0)[0]
             problem = f"is {values[p, i]:g}, which has no logarithm"
             where = int(p), node_name(i, names)
-            remedy = ["Correct it", "make it a gap (NaN)", "use another transform"]
+            remedy = ["Correct it", "make it a gap (NaN)", "preprocess them in another way"]
             raise InputError(problem, argument="signals", where=where, remedy=remedy)
         values = np.log(values)
-    if transform in ("diff", "log-returns"):
+    if preprocess in ("diff", "log-returns"):
         if len(values) < 2:
             raise InputError(f"changes need at least two rows of signals; there is {len(values)}.")
         values = np.diff(values, axis=0)
-    if transform == "standardize":
+    if preprocess == "standardize":
         there = ~np.isnan(values)
         counts = np.maximum(there.sum(0), 1)
         centred = values - np.where(there, values, 0).sum(0) / counts
@@ -184,7 +189,7 @@ def transformed(x: Any, transform: Transform) -> Any:
         if flat.any():
             name = node_name(np.argmax(flat), names)
             problem = f"node {name!r} is constant: it cannot be standardized"
-            raise InputError(problem, remedy="Leave it out")
+            raise InputError(problem, remedy=["Leave it out", RAW])
         values = centred / spread
     if names is None:
         return values

@@ -16,11 +16,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import belief, metrics
-from ..data.coerce import Graphs, graphs_from, warn_if_alike
+from ..data.coerce import Graphs, graphs_from, warn_if_alike, warn_if_on_their_side
 from ..data.dataset import GraphDataset
 from ..data.ensembles import Ensemble
-from ..data.signals import Filter, SquareRootInverse, Transform
-from ..errors import InputError, Remedy, Setting, SettingError
+from ..data.signals import Filter, Preprocess, SquareRootInverse
+from ..errors import InputError, Remedy, Setting, SettingError, SettingTypeError
 from ..infer import EdgeModel, Engine, Prior, default_engine
 from ..infer.prepare import prepare
 from ..networks import Network
@@ -72,9 +72,11 @@ class GraphLearner(BaseEstimator):
         rescaling would help, the verdict says so.
     missing : "error" or "pairwise"
         Gaps (NaN) in signals: refused, or each pair uses the signals that have both.
-    transform : None, "log", "diff", "log-returns" or "standardize"
+    preprocess : None, "log", "diff", "log-returns" or "standardize"
         What is done to signals before distances are computed: see `edgebelief.data.transformed`.
-        Kept here, rather than in a step before, so that a saved model knows it.
+        Kept here, rather than in a step before, so that a saved model knows it. None compares
+        values as they are: right for signals in one unit whose variance means something; there is
+        a warning where scales are unequal. Until version 0.1 it was called `transform`.
     inference : "auto", "exact", "nuts", "map", "vi", "modes" or an engine
         "auto" is exact where that applies (a network with one parameter); an ensemble of modes for
         "mimo", whose posterior has many; else NUTS.
@@ -108,8 +110,8 @@ class GraphLearner(BaseEstimator):
     >>> learner = GraphLearner(depth=50).fit(X[:5], A[:5])
     >>> learner.predict_proba(X[5]).shape
     (8, 8)
-    >>> learner.edge_table(X[5]).columns.tolist()
-    ['source', 'target', 'probability', 'sd', 'epistemic', 'aleatoric', 'low', 'high', 'decision']
+    >>> learner.edge_table(X[5], level=None).columns.tolist()
+    ['source', 'target', 'probability', 'logit', 'sd', 'epistemic', 'aleatoric', 'decision']
     """
 
     def __init__(
@@ -122,12 +124,14 @@ class GraphLearner(BaseEstimator):
         metric: Any = "precomputed",
         scale: Literal["auto", "median", "relative"] | float | None = None,
         missing: Literal["error", "pairwise"] = "error",
-        transform: Transform | None = None,
+        preprocess: Preprocess | None = None,
         inference: str | Engine = "auto",
         weighted: bool = False,
         size_aware: bool = False,
         random_state: Any = 0,
+        **deprecated: Any,
     ):
+        preprocess = renamed(deprecated, preprocess)
         self.network = network
         self.prior = prior
         self.depth = depth
@@ -135,11 +139,17 @@ class GraphLearner(BaseEstimator):
         self.metric = metric
         self.scale = scale
         self.missing = missing
-        self.transform = transform
+        self.preprocess = preprocess
         self.inference = inference
         self.weighted = weighted
         self.size_aware = size_aware
         self.random_state = random_state
+
+    def set_params(self, **params: Any) -> GraphLearner:
+        """Set parameters, as scikit-learn does."""
+        if "transform" in params:
+            params["preprocess"] = renamed({"transform": params.pop("transform")}, None)
+        return super().set_params(**params)
 
     def fit(
         self, X: Any, A: Any = None, *, covariates: Any = None, sample_weight: Any = None
@@ -335,7 +345,7 @@ class GraphLearner(BaseEstimator):
             See `edgebelief.belief.decide`. Each graph is decided alone.
         """
         graphs, beliefs = self._predicted(X, covariates=covariates)
-        return self._matrices(graphs, [belief.decide(b.mean, **rule).astype(int) for b in beliefs])
+        return self._matrices(graphs, [belief.decide(b, **rule).astype(int) for b in beliefs])
 
     def edge_table(
         self, X: Any, *, covariates: Any = None, level: float | None = 0.9, **rule: Any
@@ -355,7 +365,8 @@ class GraphLearner(BaseEstimator):
         Returns
         -------
         DataFrame
-            graph (where there are several), source, target, probability, sd (of the edge),
+            graph (where there are several), source, target, probability, logit (its log odds,
+            which still differ where probabilities are 1 to all their digits), sd (of the edge),
             epistemic (sd of the probability), aleatoric, low, high, decision. Where edges have
             weights, before that: weight (its mean, if the pair is an edge) and its interval,
             weight_low and weight_high.
@@ -372,7 +383,7 @@ class GraphLearner(BaseEstimator):
             rows, cols = record.support.endpoints
             columns: dict[str, Any] = {} if graphs.single else {"graph": t}
             columns |= {"source": names[rows], "target": names[cols]}
-            columns |= {"probability": edges.mean, "sd": edges.total_sd}
+            columns |= {"probability": edges.mean, "logit": edges.logit, "sd": edges.total_sd}
             columns |= {"epistemic": edges.epistemic_sd, "aleatoric": edges.aleatoric_sd}
             if ranges is not None:
                 columns |= {"low": ranges[t][0], "high": ranges[t][1]}
@@ -380,9 +391,8 @@ class GraphLearner(BaseEstimator):
                 columns["weight"] = weights[t].mean
                 if level is not None:
                     columns |= {"weight_low": weights[t].low, "weight_high": weights[t].high}
-            columns["decision"] = belief.decide(edges.mean, **rule).astype(int)
-            order = np.argsort(-edges.mean, kind="stable")
-            frames.append(pd.DataFrame(columns).iloc[order])
+            columns["decision"] = belief.decide(edges, **rule).astype(int)
+            frames.append(pd.DataFrame(columns).iloc[edges.order])
         return pd.concat(frames, ignore_index=True)
 
     def sample_graphs(self, X: Any, n: int = 100, *, covariates: Any = None) -> Any:
@@ -457,7 +467,7 @@ class GraphLearner(BaseEstimator):
         made = [
             belief.to_networkx(
                 record,
-                belief.decide(edges.mean, **rule),
+                belief.decide(edges, **rule),
                 probability=edges.mean,
                 sd=edges.total_sd,
                 epistemic=edges.epistemic_sd,
@@ -575,13 +585,14 @@ class GraphLearner(BaseEstimator):
         return scale, data, prior_of(self.prior, data, network)
 
     def _graphs(self, X: Any, A: Any = None, covariates: Any = None) -> Graphs:
-        how = {"metric": self.metric, "missing": self.missing, "transform": self.transform}
+        how = {"metric": self.metric, "missing": self.missing, "preprocess": self.preprocess}
         return graphs_from(X, A, covariates, **how, weighted=self.weighted)
 
     def _given(self, X: Any, A: Any = None, covariates: Any = None) -> tuple[Graphs, GraphDataset]:
         """Return the graphs, and their data with distances scaled as in the fit."""
         check_is_fitted(self)
         graphs = self._graphs(X, A, covariates)
+        warn_if_on_their_side(graphs.data, self.posterior_.fingerprint.n_nodes)
         return graphs, scaled_by(self.scale_, graphs.data)
 
     def _predicted(
@@ -616,6 +627,19 @@ class GraphLearner(BaseEstimator):
         tags.input_tags.two_d_array = tags.input_tags.three_d_array = True
         tags.target_tags.required = True
         return tags
+
+
+def renamed(deprecated: dict[str, Any], preprocess: Any) -> Any:
+    """Return `preprocess`, by its old name `transform` too; refuse any other keyword."""
+    if unknown := sorted(set(deprecated) - {"transform"}):
+        raise SettingTypeError(f"GraphLearner got an unexpected keyword argument {unknown[0]!r}.")
+    if not deprecated:
+        return preprocess
+    if preprocess is not None:
+        raise SettingError("transform is the old name of preprocess; give one of them.")
+    words = "the parameter transform is called preprocess now; the old name will go in version 0.3."
+    warnings.warn(words, FutureWarning, stacklevel=3)
+    return deprecated["transform"]
 
 
 def load(path: str | Path) -> GraphLearner:

@@ -200,7 +200,7 @@ def check_saved(saved: SavedLearner, names: Iterable[str]) -> None:
     network, *_ = parts_of(settings)
     check_network(network)
     engine_of(settings["inference"])
-    check_form(settings["metric"], settings["missing"], settings["transform"])
+    check_form(settings["metric"], settings["missing"], settings["preprocess"])
     types = {"metric": str, "prior": str | Prior | dict, "scale": str | float | int | None}
     for name, type_ in {**types, "random_state": int | None}.items():
         demand(isinstance(settings[name], type_), f"its {name} is none")

@@ -10,13 +10,16 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
+from scipy.optimize import minimize
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import validate
 from ..convex import Solution, solve, theta_for
-from ..data.signals import Metric, Missing, distances
+from ..data.doubts import warn_of_doubts
+from ..data.signals import Metric, Missing, Preprocess, distances, transformed
 from ..edges import Complete
 from ..errors import InputError, InputTypeError, Remedy, Setting, SettingError
 
@@ -53,6 +56,12 @@ default="sqeuclidean"
         How distances come from signals, see `edgebelief.data.distances`. With "precomputed", X is
         itself the symmetric (N, N) matrix of distances. A callable takes the (n_signals, n_nodes)
         array and returns distances, (n_edges,) or (N, N).
+    preprocess : {"auto", "standardize", "log", "diff", "log-returns"} or None, default="auto"
+        What is done to signals first, see `edgebelief.data.transformed`. "auto" standardizes each
+        column for "sqeuclidean" and "log-euclidean", so that the units of the columns do not
+        matter, and does nothing for "correlation" (which needs nothing), a callable, and
+        "precomputed". None compares values as they are: for signals in one unit whose level and
+        variance mean something.
     missing : {"error", "pairwise"}, default="error"
         What to do about NaN in X: refuse it, or let each pair of nodes use the signals that both
         have (`edgebelief.data.distances`). A callable metric then sees the NaN and must deal with
@@ -103,8 +112,12 @@ default="sqeuclidean"
     how many; the fit is refused where they are more than the usable ones.
 
     This is a point estimate with no regard to sign: nodes that move against each other are far
-    apart under "sqeuclidean" and near under "correlation". Signals on different scales
-    (prices of different stocks) should be standardised first, or compared by "correlation".
+    apart under "sqeuclidean" and near under "correlation". There are warnings for signals on
+    unequal scales (with ``preprocess=None``), for series that wander like prices (use
+    ``preprocess="log-returns"``), and for tables that seem to have their nodes in the rows.
+
+    It has no `transform`, and so nothing for `set_output` to act on: `edge_table` is a data frame
+    always. It is the last step of a pipeline.
 
     Examples
     --------
@@ -129,6 +142,7 @@ default="sqeuclidean"
         density: float | None = None,
         delta: float = 1.0,
         metric: Any = "sqeuclidean",
+        preprocess: Any = "auto",
         missing: Missing = "error",
         bootstrap: int = 0,
         random_state: int | np.random.RandomState | None = None,
@@ -138,6 +152,7 @@ default="sqeuclidean"
         self.density = density
         self.delta = delta
         self.metric = metric
+        self.preprocess = preprocess
         self.missing = missing
         self.bootstrap = bootstrap
         self.random_state = random_state
@@ -165,7 +180,10 @@ default="sqeuclidean"
         """
         self._check_settings()
         names = _names_of(X)
-        x = self._read(X, names)
+        x = self._preprocessed(self._read(X, names), names)
+        if not self._is_precomputed():
+            sides = (X.index, X.columns) if isinstance(X, pd.DataFrame) else None
+            warn_of_doubts(x, self.metric, sides)
         solution = self._solve(self._distances(x, names))
         frequencies = self._edge_frequencies(x, names, solution) if self.bootstrap else None
         n_nodes = x.shape[1]
@@ -179,6 +197,53 @@ default="sqeuclidean"
         self.edge_frequencies_ = frequencies
         self.node_names_ = list(range(n_nodes) if names is None else names)
         return self
+
+    @available_if(lambda self: not self._is_precomputed())
+    def score(self, X: object, y: object = None) -> float:
+        """Return how likely other signals are on the learned graph, as Gaussians that are smooth.
+
+        The mean log density of a row of X, centred, under the precision c L + r I, with L the
+        learned Laplacian. The numbers c and r, the strength of the graph and the part that it does
+        not explain, are those that suit X best, so that `delta` does not matter. For the choice of
+        `theta`, `degree`, or `metric` by cross-validation (`sklearn.model_selection.GridSearchCV`).
+
+        It says how well a Gaussian with this support explains signals, not whether edges are
+        true; denser graphs often win. Compare models with one `preprocess` only: it changes the
+        unit of X. Not there with ``metric="precomputed"``, which has no signals.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_signals, n_nodes)
+            Signals that were not fitted, without gaps, of the same nodes; at least two.
+        y : Ignored
+
+        Returns
+        -------
+        float
+            Larger is better.
+
+        Examples
+        --------
+        >>> from edgebelief import SmoothGraph
+        >>> from edgebelief.data import RandomGeometric, smooth_signals
+        >>> graph = RandomGeometric(radius=0.4).sample(key=0, n_nodes=12)
+        >>> X = smooth_signals(key=1, graph=graph, n_signals=300)
+        >>> model = SmoothGraph(degree=4).fit(X[:200])
+        >>> shuffled = X[200:, ::-1]  # signals of other nodes
+        >>> model.score(X[200:]) > model.score(shuffled)
+        True
+        """
+        check_is_fitted(self)
+        names = _names_of(X)
+        x = np.asarray(
+            validate_data(self, X, reset=False, ensure_all_finite=False, ensure_min_samples=2),
+            dtype=float,
+        )
+        _refuse(~np.isfinite(x), "not finite", names, ["fill the gaps", "leave those rows out"])
+        x = self._preprocessed(x, names)
+        spectrum, modes = np.linalg.eigh(self.laplacian_)
+        power = np.square((x - x.mean(axis=0)) @ modes).mean(axis=0)
+        return _best_likelihood(spectrum, power)
 
     def to_networkx(self) -> nx.Graph:
         """Return the learned graph, for NetworkX.
@@ -231,6 +296,11 @@ default="sqeuclidean"
         if not callable(self.metric):
             validate.check_choice(self.metric, "metric", METRICS, ", or a function")
         validate.check_choice(self.missing, "missing", get_args(Missing))
+        ways = ("auto", None, *get_args(Preprocess))
+        validate.check_choice(self.preprocess, "preprocess", ways)
+        if self._is_precomputed() and self.preprocess not in ("auto", None):
+            problem = "is for signals; the metric 'precomputed' says that X holds distances."
+            raise SettingError(problem, argument="preprocess")
         delta = validate.check_number(self.delta, "delta")
         if not (np.isfinite(delta) and delta > 0):
             raise SettingError(f"must be positive and finite; got {delta:g}.", argument="delta")
@@ -250,7 +320,7 @@ default="sqeuclidean"
         if precomputed and hasattr(X, "index") and X.shape[0] == X.shape[1]:
             X = validate.same_nodes(X, "distances")
         _check_columns(X)
-        several = self.bootstrap or precomputed or self.metric == "correlation"
+        several = self.bootstrap or precomputed or self.metric == "correlation" or self._way()
         try:
             # Whether all are finite is checked below, by a message that names the node.
             least = {"ensure_min_samples": 2 if several else 1, "ensure_min_features": 2}
@@ -268,6 +338,18 @@ default="sqeuclidean"
                 _refuse(np.isnan(x), "NaN", names, ["fill the gaps", "leave them out", pairwise])
         return x
 
+    def _way(self) -> Preprocess | None:
+        """Return what is done to signals first."""
+        if self.preprocess != "auto":
+            return self.preprocess
+        return "standardize" if self.metric in ("sqeuclidean", "log-euclidean") else None
+
+    def _preprocessed(
+        self, x: Float[np.ndarray, "rows nodes"], names: list[Hashable] | None
+    ) -> Float[np.ndarray, "rows nodes"]:
+        way = self._way()
+        return x if way is None else np.asarray(transformed(_frame(x, names), way))
+
     def _distances(
         self, x: Float[np.ndarray, "rows nodes"], names: list[Hashable] | None
     ) -> Float[np.ndarray, " edges"]:
@@ -275,9 +357,7 @@ default="sqeuclidean"
             return validate.check_distances(x, names=names)[0]
         if callable(self.metric):
             return validate.check_distances(self.metric(x), Complete(x.shape[1]), names)[0]
-        # A frame, so that messages name the node.
-        signals = x if names is None else pd.DataFrame(x, columns=names)
-        return distances(signals, self.metric, self.missing)
+        return distances(_frame(x, names), self.metric, self.missing)
 
     def _solve(self, e: Float[np.ndarray, " edges"]) -> Solution:
         if self.degree is not None or self.density is not None:
@@ -321,6 +401,33 @@ default="sqeuclidean"
                 stacklevel=3,
             )
         return support.to_matrix(counts / n_resamples)
+
+
+def _frame(x: Float[np.ndarray, "rows nodes"], names: list[Hashable] | None) -> Any:
+    """Return signals as a frame, if nodes have names: messages then name the node."""
+    return x if names is None else pd.DataFrame(x, columns=names)
+
+
+def _best_likelihood(
+    spectrum: Float[np.ndarray, " nodes"], power: Float[np.ndarray, " nodes"]
+) -> float:
+    """Return the largest mean log density over precisions c L + r I, in the eigenvectors of L.
+
+    sum_k (log h_k - h_k s_k - log 2 pi) / 2 with h = c l + r; concave in c and r, at least 0.
+    """
+    top = max(float(spectrum[-1]), 1e-300)
+    scaled, unit = np.maximum(spectrum, 0) / top, max(float(power.mean()), 1e-300)
+    s = power / unit
+
+    def loss(logs: np.ndarray) -> tuple[float, np.ndarray]:
+        c, r = np.exp(logs)
+        h = c * scaled + r
+        slope = s - 1 / h
+        return float(h @ s - np.log(h).sum()), np.array([c * (slope @ scaled), r * slope.sum()])
+
+    # e^23 = 1e10: a precision beyond that is a singular sample.
+    best = minimize(loss, np.zeros(2), jac=True, bounds=[(-23, 23)] * 2).fun
+    return -float(best + len(s) * (np.log(2 * np.pi) + np.log(unit))) / 2
 
 
 def _names_of(X: object) -> list[Hashable] | None:

@@ -91,7 +91,7 @@ def graph(record: GraphRecord, belief: EdgeBelief) -> dict[str, object]:
     rows, cols = support.endpoints
     inside = np.zeros(n_nodes, bool)
     inside[np.argsort(-degree, kind="stable")[:LARGEST]] = True
-    strongest = np.argsort(-belief.mean, kind="stable")[:EDGES]
+    strongest = belief.order[:EDGES]
     return {
         **nodes,
         "nodes": np.flatnonzero(inside).tolist(),

@@ -73,6 +73,7 @@ class Summary:
         mean = np.concatenate([belief.mean for belief in predictions])
         total = np.concatenate([belief.total_sd for belief in predictions])
         epistemic = np.concatenate([belief.epistemic_sd for belief in predictions])
+        logit = np.concatenate([belief.logit for belief in predictions])
         wrong = np.minimum(mean, 1 - mean)
         by_graph = tuple(float(np.minimum(b.mean, 1 - b.mean).mean()) for b in predictions)
         variance = float((total**2).sum())
@@ -86,7 +87,7 @@ class Summary:
             )
 
         # Equally probable edges are ordered by epistemic variance, then as they come.
-        firmest = np.lexsort((epistemic, -mean))[:LISTED]
+        firmest = np.lexsort((epistemic, -logit))[:LISTED]
         weakest = np.lexsort((-epistemic, np.round(np.abs(mean - 0.5), 9)))[:LISTED]
         worst = int(np.argmax(by_graph))
         return cls(
