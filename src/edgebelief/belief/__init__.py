@@ -3,12 +3,13 @@
 from .calibration import CalibrationReport
 from .checks import PredictiveCheck, posterior_predictive, prior_predictive
 from .compare import LeftOut, compare, leave_one_out
+from .crossfit import HeldOut, cross_predict
 from .decide import decide
 from .elicit import Elicited, ThetaSweep, elicit_prior, theta_sweep
 from .explain import TermCurve, explain, explain_edges, term_curves, term_table
 from .predict import EdgeBelief, Predictions, intervals, predict, sample_graphs
 from .propagate import propagate, to_networkx
-from .shift import BeliefWarning
+from .shift import BeliefWarning, warn_if_fitted
 from .weights import WeightBelief, WeightPredictions, predict_weights
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "CalibrationReport",
     "EdgeBelief",
     "Elicited",
+    "HeldOut",
     "LeftOut",
     "PredictiveCheck",
     "Predictions",
@@ -24,6 +26,7 @@ __all__ = [
     "WeightBelief",
     "WeightPredictions",
     "compare",
+    "cross_predict",
     "decide",
     "elicit_prior",
     "explain",
@@ -40,4 +43,5 @@ __all__ = [
     "term_table",
     "theta_sweep",
     "to_networkx",
+    "warn_if_fitted",
 ]

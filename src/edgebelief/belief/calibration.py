@@ -22,6 +22,7 @@ class CalibrationReport:
     >>> of_edges = belief.EdgeBelief.of([0.8, 0.1, 0.1])
     >>> print(belief.CalibrationReport.of(belief.Predictions(graph, [of_edges], [-0.4339])))
     NLL 0.4339 a graph
+    edge by edge 0.4339 a graph, 0.1446 a pair
     Brier 0.02 (of the mean 0.02)
     error 0.00%
     ECE 0.1333
@@ -29,6 +30,7 @@ class CalibrationReport:
     """
 
     nll: Score
+    edge_nll: Score
     brier: Score
     brier_of_mean: Score
     error: Score
@@ -41,6 +43,7 @@ class CalibrationReport:
         """Compute all scores of predictions of graphs with labels."""
         return cls(
             metrics.nll(predictions),
+            metrics.edge_nll(predictions),
             metrics.brier(predictions),
             metrics.brier_of_mean(predictions),
             metrics.error(predictions),
@@ -51,7 +54,7 @@ class CalibrationReport:
 
     def as_dict(self) -> dict[str, float]:
         """Return the scores by name."""
-        names = "nll", "brier", "brier_of_mean", "error", "ece"
+        names = "nll", "edge_nll", "brier", "brier_of_mean", "error", "ece"
         return {name: float(getattr(self, name)) for name in names} | {
             f"error-sd correlation, {name} edges": float(value)
             for name, value in self.correlation._asdict().items()
@@ -59,13 +62,18 @@ class CalibrationReport:
 
     def __str__(self) -> str:
         all_edges, present, absent = self.correlation
-        several = np.isfinite(self.nll.per_graph).sum() > 1
-        spread = f" (sd {self.nll.std:.3g})" if several else ""
         return (
-            f"NLL {self.nll:.4g} a graph{spread}\n"
+            f"NLL {self.nll:.4g} a graph{_spread(self.nll)}\n"
+            f"edge by edge {self.edge_nll:.4g} a graph{_spread(self.edge_nll)}, "
+            f"{np.nansum(self.edge_nll.per_graph) / self.curve.count.sum():.4g} a pair\n"
             f"Brier {self.brier:.4g} (of the mean {self.brier_of_mean:.4g})\n"
             f"error {self.error:.2%}\n"
             f"ECE {self.ece:.4g}\n"
             f"correlation of error and sd {all_edges:.3f} "
             f"(edges there {present:.3f}, not there {absent:.3f})"
         )
+
+
+def _spread(score: Score) -> str:
+    """Return the sd over the graphs, where there are several with labels."""
+    return f" (sd {score.std:.3g})" if np.isfinite(score.per_graph).sum() > 1 else ""

@@ -1,4 +1,4 @@
-"""Warn if the inputs of a prediction differ in kind from those of the fit."""
+"""Warn if the inputs of a prediction differ in kind from those of the fit, or are the same."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCALE, NOISE = 5.0, 0.1
 
 
 class BeliefWarning(UserWarning):
-    """The inputs of a prediction are not like those of the fit."""
+    """The inputs of a prediction are not like those of the fit; or, to be scored, the very same."""
 
 
 def warn_if_unlike(fitted: Fingerprint, data: GraphDataset) -> None:
@@ -40,3 +40,14 @@ def warn_if_unlike(fitted: Fingerprint, data: GraphDataset) -> None:
             )
     for problem in problems:
         warnings.warn(problem, BeliefWarning, stacklevel=3)
+
+
+def warn_if_fitted(fitted: Fingerprint, data: GraphDataset) -> None:
+    """Warn if the labels to be scored are those that were fitted."""
+    if Fingerprint.of(data).digest == fitted.digest:
+        warnings.warn(
+            "these are the labels that the model was fitted to, so the scores are optimistic. "
+            "Score other graphs, or hold out nodes of these (cv='nodes').",
+            BeliefWarning,
+            stacklevel=3,
+        )

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import networkx as nx
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,14 +21,26 @@ from ..data.dataset import GraphDataset
 from ..data.ensembles import Ensemble
 from ..data.signals import Filter, Preprocess, SquareRootInverse
 from ..errors import InputError, Remedy, Setting, SettingError, SettingTypeError
-from ..infer import EdgeModel, Engine, Prior, default_engine
+from ..infer import EdgeModel, Engine, InferenceWarning, Prior, default_engine
+from ..infer.model import check_weights
 from ..infer.prepare import prepare
 from ..networks import Network
 from ..persist import learner as learner_file
 from ..persist.modelfile import ModelFileError
 from ..readouts import Readout
 from ..report import Report
-from .settings import check_saved, engine_of, network_of, parts_of, prior_of, scale_of, scaled_by
+from ..validate import check_choice
+from .settings import (
+    check_dense,
+    check_saved,
+    engine_of,
+    few_graphs,
+    network_of,
+    parts_of,
+    prior_of,
+    scale_of,
+    scaled_by,
+)
 from .simulate import Simulation
 
 
@@ -60,7 +72,8 @@ class GraphLearner(BaseEstimator):
         "additive" adds a smooth curve of everything else that is known of a pair, each on a scale
         that is learned: sharper wherever there are more than a handful of labels, and explained by
         its curves. "auto" fits all three, and keeps the one that predicts graphs best that were
-        left out (`edgebelief.belief.compare`). See `edgebelief.readouts`.
+        left out (`edgebelief.belief.compare`); with fewer than three labelled graphs it is
+        "affine", and `posterior_.verdict.assumptions` says so. See `edgebelief.readouts`.
     metric : "precomputed", "sqeuclidean", "log-euclidean", "correlation" or callable
         What X holds: distances, or signals to compute these distances from. A function takes
         signals (P, N) and returns distances.
@@ -88,7 +101,8 @@ class GraphLearner(BaseEstimator):
         Whether the model is to hold for graphs of other sizes, larger ones above all: distances
         are taken relative to their graph, weights to its number of nodes, and how belief grows
         with it is estimated, if they have several sizes. For dense graphs, where each node
-        is joined to a share of the others; see `edgebelief.readouts.Sized` and docs/sizes.md.
+        is joined to a share of the others: labels whose density falls with the size are refused.
+        See `edgebelief.readouts.Sized` and docs/sizes.md.
     random_state : int, RandomState or None
         Of the engine's chance, and of sampled graphs and intervals.
 
@@ -100,6 +114,10 @@ class GraphLearner(BaseEstimator):
     scale_ : float, "median" or "relative"
     comparison_ : DataFrame or None
         Of the readouts, where "auto" had to choose.
+    classes_ : array, shape (n_nodes,)
+        The columns of A, 0 to N - 1, where all fitted graphs have N nodes: scikit-learn's word for
+        the outputs of a multilabel learner, as ``cross_val_predict(method="predict_proba")`` asks
+        for it. For graphs of several sizes, which it cannot stack, see `cross_val_predictions`.
 
     Examples
     --------
@@ -176,9 +194,16 @@ class GraphLearner(BaseEstimator):
         network, readouts, likelihood = parts_of(self.get_params(False))
         engine = engine_of(self.inference)
         graphs = self._graphs(X, A, covariates)
+        weights = check_weights(sample_weight, len(graphs.data))
+        assumptions: list[str] = []
+        if len(readouts) > 1 and (why := few_graphs(graphs.data, weights)):
+            readouts = {"affine": readouts["affine"]}
+            assumptions.append(why)
         if covariates is not None and all(r.covariates == () for r in readouts.values()):
+            of_auto = f" ({assumptions[0]})" if assumptions else ""
             raise InputError(
-                f"covariates are terms of an additive readout; this learner's is {self.readout!r}",
+                f"covariates are terms of an additive readout; this learner's is "
+                f"{self.readout!r}{of_auto}",
                 remedy=Remedy("Use {}", Setting("readout", "additive")),
             )
         warn_if_alike(graphs.data)
@@ -187,6 +212,13 @@ class GraphLearner(BaseEstimator):
                 "no label is known: fit needs A, the known edges of some of the graphs (0, 1, NaN "
                 "for unknown). Without any, see GraphLearner.simulated, or SmoothGraph."
             )
+        if self.size_aware:
+            check_dense(graphs.data, weights)
+            if len(set(graphs.data.n_nodes)) == 1:
+                assumptions.append(
+                    f"nodes are joined to as large a share of the others in graphs of other sizes: "
+                    f"all graphs that were fitted have {graphs.data.n_nodes[0]} nodes"
+                )
         seed = int(check_random_state(self.random_state).randint(2**31))
         scale, data, prior = self._scaled(network, readouts, graphs.data)
         posteriors, engines = {}, {}
@@ -199,9 +231,22 @@ class GraphLearner(BaseEstimator):
         else:
             comparison = belief.compare(seed, posteriors, data, sample_weight, engines)
             posterior = posteriors[comparison.index[0]]
+        if assumptions:
+            verdict = replace(posterior.verdict, assumptions=tuple(assumptions))
+            posterior = replace(posterior, verdict=verdict)
         self.seed_, self.scale_, self.comparison_ = seed, scale, comparison
         self.model_, self.posterior_ = posterior.model, posterior
         return self
+
+    @property
+    def classes_(self) -> np.ndarray:
+        check_is_fitted(self, "posterior_")
+        sizes = set(self.posterior_.fingerprint.n_nodes)
+        if len(sizes) > 1:
+            raise AttributeError(
+                "graphs of several sizes have no columns in common; see cross_val_predictions."
+            )
+        return np.arange(sizes.pop())
 
     @classmethod
     def simulated(
@@ -257,7 +302,8 @@ class GraphLearner(BaseEstimator):
         learner = cls(metric=metric, **settings)
         seed = int(check_random_state(learner.random_state).randint(2**31))
         learner.fit(simulation.sample(seed))
-        verdict = replace(learner.posterior_.verdict, assumptions=(str(simulation),))
+        assumed = (str(simulation), *learner.posterior_.verdict.assumptions)
+        verdict = replace(learner.posterior_.verdict, assumptions=assumed)
         learner.posterior_ = replace(learner.posterior_, verdict=verdict)
         return learner
 
@@ -331,6 +377,7 @@ class GraphLearner(BaseEstimator):
             near `level`.
         """
         _, beliefs = self._weighed(X, A, covariates, level)
+        belief.warn_if_fitted(self.posterior_.fingerprint, beliefs.data)
         scores = metrics.crps, metrics.crps_given_edge, metrics.weight_coverage
         return {score.__name__: float(score(beliefs)) for score in scores}
 
@@ -477,23 +524,124 @@ class GraphLearner(BaseEstimator):
         ]
         return made[0] if graphs.single else made
 
-    def score(self, X: Any, A: Any = None, *, covariates: Any = None) -> float:
+    def score(
+        self,
+        X: Any,
+        A: Any = None,
+        *,
+        covariates: Any = None,
+        scoring: Literal["joint", "edges"] = "joint",
+        sample_weight: Any = None,
+        cv: belief.HeldOut | None = None,
+    ) -> float:
         """Return the log predictive probability of a graph's known labels, mean over the graphs.
 
-        The negative of `edgebelief.metrics.nll`. Of weights, where edges have some, the density.
+        Parameters
+        ----------
+        X, A, covariates
+            As for `fit`; graphs that were not fitted, or with `cv` any.
+        scoring : "joint" or "edges"
+            "joint" is the log probability of all labels of a graph together, the negative of
+            `edgebelief.metrics.nll`; where edges have weights, the density of these. It is the log
+            of a mean over a few thousand draws, of which few count in a graph with many labels: in
+            large graphs it is noisy, by several units from 100,000 labels on. "edges" is the sum
+            over labels of the log of the mean probability of each, the negative of
+            `edgebelief.metrics.edge_nll`; it has no such noise. Use it to compare models, in
+            cross-validation too: ``cross_val_score(..., scoring=edgebelief.metrics.edge_scorer)``.
+        sample_weight : array_like, shape (n_graphs,), optional
+            How often each graph counts in the mean.
+        cv : None, "nodes" or "graphs"
+            None scores the fitted learner. Otherwise the settings are scored: see
+            `cross_val_predictions`.
         """
-        _, beliefs = self._predicted(X, A, covariates)
-        return -float(metrics.nll(beliefs))
+        check_choice(scoring, "scoring", ("joint", "edges"))
+        beliefs = self._to_score(X, A, covariates, cv)
+        weights = check_weights(sample_weight, len(beliefs.data))
+        each = (metrics.nll if scoring == "joint" else metrics.edge_nll)(beliefs).per_graph
+        counted = np.where(np.isnan(each), 0.0, weights)
+        if not counted.any():
+            raise InputError("is 0 for every graph with labels.", argument="sample_weight")
+        return -float(np.average(np.nan_to_num(each), weights=counted))
 
     def calibration_report(
-        self, X: Any, A: Any = None, n_bins: int = 10, *, covariates: Any = None
+        self,
+        X: Any,
+        A: Any = None,
+        n_bins: int = 10,
+        *,
+        covariates: Any = None,
+        cv: belief.HeldOut | None = None,
     ) -> belief.CalibrationReport:
-        """Compare belief and labels on graphs that were not fitted.
+        """Compare belief and labels on graphs that were not fitted, or were held out.
 
         Prints as a few lines; `edgebelief.plots.ReliabilityDisplay.of(report.curve)` draws it.
+        With one labelled graph, ``cv="nodes"`` holds out its nodes in turn: see
+        `cross_val_predictions`.
         """
+        return belief.CalibrationReport.of(self._to_score(X, A, covariates, cv), n_bins)
+
+    def cross_val_predictions(
+        self,
+        X: Any,
+        A: Any = None,
+        *,
+        covariates: Any = None,
+        cv: belief.HeldOut = "nodes",
+        n_folds: int = 5,
+    ) -> belief.Predictions:
+        """Predict each known label by a fit with these settings that has not seen it.
+
+        Not by the posterior of this learner, which stays as it is, fitted or not.
+
+        Parameters
+        ----------
+        X, A, covariates
+            As for `fit`.
+        cv : "nodes" or "graphs"
+            What is held out. "nodes": some nodes of every graph, with all labels that touch them
+            (`edgebelief.belief.cross_predict`); the way to test on one labelled graph. "graphs":
+            some of the graphs.
+        n_folds : int
+            The number of fits; each has seen the labels among the nodes, or graphs, that it does
+            not hold out.
+
+        Returns
+        -------
+        Predictions
+            An `EdgeBelief` for each graph, which `edgebelief.metrics` score.
+
+        Examples
+        --------
+        >>> from edgebelief import GraphLearner, metrics
+        >>> from edgebelief.data import ErdosRenyi, GraphDataset
+        >>> graph = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=1, n_nodes=8, n_signals=100)
+        >>> beliefs = GraphLearner(depth=50).cross_val_predictions(graph, n_folds=2)
+        >>> bool(metrics.edge_nll(beliefs) > 0)
+        True
+        """
+        data = self._graphs(X, A, covariates).data
+        if data.n_labels == 0:
+            raise InputError("no label is known, so there is nothing to hold out; give A.")
+
+        def fit_and_predict(train: GraphDataset, test: GraphDataset) -> belief.Predictions:
+            with warnings.catch_warnings():
+                # Findings of a fit to a part of the labels are not findings of this learner.
+                warnings.simplefilter("ignore", InferenceWarning)
+                learner = clone(self).fit(train)
+            return learner._predicted(test)[1]
+
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        return belief.cross_predict(seed, data, fit_and_predict, cv, n_folds)
+
+    def _to_score(
+        self, X: Any, A: Any, covariates: Any, cv: belief.HeldOut | None
+    ) -> belief.Predictions:
+        """Predict labels to be scored: by this learner, or by others that have not seen them."""
+        if cv is not None:
+            return self.cross_val_predictions(X, A, covariates=covariates, cv=cv)
         _, beliefs = self._predicted(X, A, covariates)
-        return belief.CalibrationReport.of(beliefs, n_bins)
+        belief.warn_if_fitted(self.posterior_.fingerprint, beliefs.data)
+        return beliefs
 
     def predictive_checks(
         self,

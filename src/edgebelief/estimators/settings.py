@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from ..belief import elicit_prior
 from ..data.coerce import check_form, rescaled
@@ -19,6 +20,7 @@ from ..persist.arrays import demand
 from ..persist.learner import SavedLearner, check_network
 from ..readouts import Readout, Sized, papers_readout
 from ..readouts.features import size_of
+from ..readouts.sized import SPARSE, sparse_over_dense
 from ..registry import ENGINES, NETWORKS, READOUTS
 from ..validate import check_choice, check_number
 
@@ -28,6 +30,8 @@ Scale = float | str
 # Networks compute in single precision, which ends at 3e38: this leaves room for theta, and for the
 # rescalings that are tried. A median below TINY has no reciprocal.
 HUGE, TINY = 1e20, 1e-300
+# The labelled graphs that "auto" needs to choose a readout: with one left out, two are fitted.
+FEWEST = 3
 # Scales that differ between graphs.
 BY_GRAPH = ("median", "relative")
 
@@ -67,6 +71,40 @@ def _check_size_aware(settings: Mapping[str, Any], network: Network) -> None:
             f"is for DPG, of whose weights it is known how they fall with size; the network is a "
             f"{type(network).__name__}."
         )
+
+
+def check_dense(data: GraphDataset, weights: Float[np.ndarray, " graphs"]) -> None:
+    """Refuse labels whose density falls with the size of graphs: `Sized` is for dense graphs."""
+    used = [record for record, weight in zip(data, weights, strict=True) if weight > 0]
+    labelled = [record for record in used if record.known.any()]
+    n_edges, n_pairs, n_nodes = np.array(
+        [[r.a[r.known].sum(), r.known.sum(), len(r.names)] for r in labelled], float
+    ).T
+    ratio = sparse_over_dense(n_edges, n_pairs, n_nodes)
+    if ratio < SPARSE:
+        return
+    ends = n_nodes == n_nodes.min(), n_nodes == n_nodes.max()
+    low, high = (float(n_edges[end].sum() / n_pairs[end].sum()) for end in ends)
+    raise InputError(
+        f"size_aware is for dense graphs, where as large a share of the pairs is joined whatever "
+        f"the number of nodes. Here it falls: {low:.0%} at {n_nodes.min():.0f} nodes, {high:.0%} "
+        f"at {n_nodes.max():.0f}; a constant mean degree is more likely (by {ratio:.1f} in the "
+        f"log-likelihood)",
+        remedy=Remedy("Leave {} out", Setting("size_aware")),
+    )
+
+
+def few_graphs(data: GraphDataset, weights: Float[np.ndarray, " graphs"]) -> str | None:
+    """Say why "auto" cannot choose a readout: too few graphs to leave out; None if it can."""
+    counted = [r.known.any() and w > 0 for r, w in zip(data, weights, strict=True)]
+    if sum(counted) >= FEWEST:
+        return None
+    return (
+        f"the readout is 'affine': 'auto' chooses by graphs that are left out, which takes at "
+        f"least {FEWEST} labelled graphs, and there {'are' if sum(counted) > 1 else 'is'} "
+        f"{sum(counted)}. What a more flexible readout learns from so few does not carry over to "
+        f"other graphs"
+    )
 
 
 def network_of(network: str | Network, depth: int | None) -> Network:

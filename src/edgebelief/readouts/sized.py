@@ -12,6 +12,8 @@ from ..errors import InputError, SettingError
 from ..networks import Output
 from .base import Columns, Pairs, PerEdge, Readout
 
+# The log-likelihood ratio from which on edges are said to be as many as in sparse graphs: 20 to 1.
+SPARSE = 3.0
 # The number of nodes of the paper's graphs; in graphs of that size this is the paper's readout.
 REFERENCE = 20
 
@@ -81,3 +83,49 @@ class Sized(Readout):
 
     def columns(self, reduced: Columns) -> Columns:
         return reduced
+
+
+def sparse_over_dense(
+    n_edges: Float[np.ndarray, " graphs"],
+    n_pairs: Float[np.ndarray, " graphs"],
+    n_nodes: Float[np.ndarray, " graphs"],
+) -> float:
+    """Compare two rules of how many edges graphs of several sizes have, by their likelihood.
+
+    In dense graphs, which `Sized` is for, each pair is an edge with probability p whatever the
+    number of nodes N; in sparse ones with probability d / (N - 1), so that the mean degree is d.
+    Each number of edges is binomial, and p and d are at their most likely values.
+
+    Parameters
+    ----------
+    n_edges, n_pairs, n_nodes : array, shape (n_graphs,)
+        Edges among the pairs whose labels are known, the number of these pairs, and of nodes.
+
+    Returns
+    -------
+    float
+        The log-likelihood of the sparse rule minus that of the dense one; 0 for graphs of one size.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgebelief.readouts.sized import sparse_over_dense
+    >>> nodes = np.array([10.0, 40.0])
+    >>> pairs = nodes * (nodes - 1) / 2
+    >>> round(sparse_over_dense(1.5 * nodes, pairs, nodes), 1)  # a mean degree of 3
+    11.2
+    >>> round(sparse_over_dense(0.4 * pairs, pairs, nodes), 1)  # a density of 0.4
+    -107.9
+    """
+
+    def log_likelihood(p: np.ndarray) -> float:
+        p = np.clip(p, 1e-12, 1 - 1e-12)  # a graph without edges, or without gaps, is possible
+        return float((n_edges * np.log(p) + (n_pairs - n_edges) * np.log1p(-p)).sum())
+
+    if np.ptp(n_nodes) == 0:
+        return 0.0
+    dense = log_likelihood(np.full(n_edges.shape, n_edges.sum() / n_pairs.sum()))
+    # The most likely mean degree; a graph on N nodes has at most N - 1.
+    degrees = np.linspace(0, n_nodes.max() - 1, 2001)[1:]
+    sparse = max(log_likelihood(degree / (n_nodes - 1)) for degree in degrees)
+    return sparse - dense
