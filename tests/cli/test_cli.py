@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import edgebelief as eb
-from edgebelief.belief import elicit_prior
+from edgebelief.belief import BeliefWarning, elicit_prior
 from edgebelief.cli import main
 from edgebelief.data import load_dataset, read_signals, read_table
 from edgebelief.infer import Prior, fixed, half_normal, loguniform
@@ -207,9 +207,11 @@ def test_score_is_the_calibration_report(edgebelief, walk):
     ran = edgebelief("score", walk / "model.eb", walk / "data.npz", "--json")
     assert ran.code == 0
     learner = eb.load(walk / "model.eb")
-    expected = learner.calibration_report(load_dataset(walk / "data.npz"))
+    with pytest.warns(BeliefWarning, match="the model was fitted to"):
+        expected = learner.calibration_report(load_dataset(walk / "data.npz"))
     answer = ran.json()
     assert answer.pop("verdict")["ok"]
+    assert "the model was fitted to" in answer.pop("warnings")[0]
     assert answer == expected.as_dict()
     assert edgebelief("score", walk / "model.eb", walk / "data.npz").out == f"{expected}\n"
 
@@ -434,6 +436,7 @@ def test_a_failed_verdict_is_written_and_told(edgebelief, walk, tmp_path):
     assert [ran.code for ran in rans] == [4] * len(rans)
     assert all("verdict: flat prior network: " in ran.out for ran in rans)
     assert all("(--scale 1e-" in ran.out for ran in rans)
+    assert "the model was fitted to" in rans.pop(2).err  # score
     assert all(ran.err == "" for ran in rans)
     assert len(read_table(out)) == 6 * 28
     assert page.is_file()

@@ -185,7 +185,14 @@ CALLS = {
     "report": lambda learner, X, A: learner.report("no such folder/page.html", X),
     "save": lambda learner, X, A: learner.save("no such folder/model.eb"),
 }
-WITHOUT_FIT = {"fit", "simulated", "predictive_checks", "get_params", "set_params"}
+WITHOUT_FIT = {
+    "fit",
+    "simulated",
+    "cross_val_predictions",
+    "predictive_checks",
+    "get_params",
+    "set_params",
+}
 
 
 @pytest.mark.parametrize("call", CALLS)
