@@ -27,17 +27,18 @@ from edgebelief.data import (
     smooth_signals,
     transformed,
 )
-from edgebelief.estimators import GraphLearner
+from edgebelief.estimators import GraphLearner, load
 from edgebelief.estimators.settings import engine_of
 from edgebelief.infer import MAP, NUTS, VI, Exact, InferenceWarning, Prior, lognormal
 from edgebelief.networks import DPG, PDS
+from edgebelief.persist import modelfile
 from problems import readable
 
 # One size of graph and one depth nearly everywhere: compiling is most of the time.
 T, N, DEPTH = 6, 8, 10
 NAMES = ["ada", "bob", "cy", "dee", "eve", "flo", "gus", "hal"]
 ROUGH = Exact(tol=0.5)  # for speed, where only the plumbing is tested
-SETTINGS = inspect.signature(GraphLearner).parameters
+SETTINGS = [name for name in inspect.signature(GraphLearner).parameters if name != "deprecated"]
 
 
 @pytest.fixture(scope="module")
@@ -900,6 +901,16 @@ def test_named_ensembles_have_the_density():
             ensemble = ensemble_of(name, 30, density)
             found = np.mean([nx.density(ensemble.sample(key, 30)) for key in range(20)])
             assert found == pytest.approx(density, abs=0.03), name
+
+
+def test_files_with_the_old_name_of_preprocess_load(tmp_path, train):
+    learner_of(metric="sqeuclidean", preprocess="diff").fit(GraphDataset(*train)).save(
+        tmp_path / "new.eb"
+    )
+    kind, settings, arrays = modelfile.read(tmp_path / "new.eb")
+    settings["learner"]["transform"] = settings["learner"].pop("preprocess")
+    modelfile.write(tmp_path / "old.eb", kind, settings, arrays)
+    assert load(tmp_path / "old.eb").preprocess == "diff"
 
 
 def test_transform_is_the_old_name_of_preprocess():

@@ -89,7 +89,7 @@ class GraphLearner(BaseEstimator):
         What is done to signals before distances are computed: see `edgebelief.data.transformed`.
         Kept here, rather than in a step before, so that a saved model knows it. None compares
         values as they are: right for signals in one unit whose variance means something; there is
-        a warning where scales are unequal. Until version 0.1 it was called `transform`.
+        a warning where scales are unequal. Its old name is `transform`.
     inference : "auto", "exact", "nuts", "map", "vi", "modes" or an engine
         "auto" is exact where that applies (a network with one parameter); an ensemble of modes for
         "mimo", whose posterior has many; else NUTS.
@@ -785,7 +785,7 @@ def renamed(deprecated: dict[str, Any], preprocess: Any) -> Any:
         return preprocess
     if preprocess is not None:
         raise SettingError("transform is the old name of preprocess; give one of them.")
-    words = "the parameter transform is called preprocess now; the old name will go in version 0.3."
+    words = "the parameter transform is called preprocess now; the old name will be removed."
     warnings.warn(words, FutureWarning, stacklevel=3)
     return deprecated["transform"]
 
