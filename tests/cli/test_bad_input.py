@@ -279,7 +279,7 @@ def test_models(edgebelief, walk, small, kind):
         "empty": (b"", "empty", "again"),
         "text": (b"theta = 3\n", "text"),
         "npz": ((walk / "data.npz").read_bytes(), ".npz"),
-        "newer": (model.replace(b'"version":"1"', b'"version":"9"'), "newer", "upgrade"),
+        "newer": (model.replace(b'"version":"2"', b'"version":"9"'), "newer", "upgrade"),
         "cut": (model[:-8], "damaged", "again"),
         "folder": (None, "folder"),
     }

@@ -9,7 +9,7 @@ from .elicit import Elicited, ThetaSweep, elicit_prior, theta_sweep
 from .explain import TermCurve, explain, explain_edges, term_curves, term_table
 from .predict import EdgeBelief, Predictions, intervals, predict, sample_graphs
 from .propagate import propagate, to_networkx
-from .shift import BeliefWarning, warn_if_fitted
+from .shift import BeliefWarning
 from .weights import WeightBelief, WeightPredictions, predict_weights
 
 __all__ = [
@@ -43,5 +43,4 @@ __all__ = [
     "term_table",
     "theta_sweep",
     "to_networkx",
-    "warn_if_fitted",
 ]

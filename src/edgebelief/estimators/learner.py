@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import belief, metrics
+from ..belief.shift import warn_if_fitted
 from ..data.coerce import Graphs, graphs_from, warn_if_alike, warn_if_on_their_side
 from ..data.dataset import GraphDataset
 from ..data.ensembles import Ensemble
@@ -377,7 +378,7 @@ class GraphLearner(BaseEstimator):
             near `level`.
         """
         _, beliefs = self._weighed(X, A, covariates, level)
-        belief.warn_if_fitted(self.posterior_.fingerprint, beliefs.data)
+        warn_if_fitted(self.posterior_.fingerprint, beliefs.data)
         scores = metrics.crps, metrics.crps_given_edge, metrics.weight_coverage
         return {score.__name__: float(score(beliefs)) for score in scores}
 
@@ -640,7 +641,7 @@ class GraphLearner(BaseEstimator):
         if cv is not None:
             return self.cross_val_predictions(X, A, covariates=covariates, cv=cv)
         _, beliefs = self._predicted(X, A, covariates)
-        belief.warn_if_fitted(self.posterior_.fingerprint, beliefs.data)
+        warn_if_fitted(self.posterior_.fingerprint, beliefs.data)
         return beliefs
 
     def predictive_checks(
