@@ -11,7 +11,7 @@ import pytest
 import edgebelief
 from edgebelief.cli import session
 from edgebelief.cli.inputs import Given
-from edgebelief.cli.session import BAD_INPUT, RESOURCES, USAGE, Misused, NoRoom, one_line, option
+from edgebelief.cli.session import BAD_INPUT, RESOURCES, USAGE, Misused, one_line, option
 from edgebelief.data import GraphDataset, distances
 from edgebelief.data.coerce import graphs_from
 from edgebelief.errors import (
@@ -21,6 +21,7 @@ from edgebelief.errors import (
     InputTypeError,
     InputWarning,
     Message,
+    NoRoom,
     Remedy,
     Setting,
     SettingError,

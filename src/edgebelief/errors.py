@@ -7,17 +7,47 @@ own sentence, which speaks of options, from the same parts.
       InputError            the data are wrong; an InputTypeError is a TypeError too
         SettingError        a setting is wrong; a SettingTypeError is a TypeError too
           DoesNotApply      an engine that cannot fit a model
+    MemoryError
+      NoRoom                what was asked needs more memory than there is
 
-An `InputError` is for the user to mend. Any other exception is a bug of ours, save what the
-operating system reports.
+An `InputError` is for the user to mend, and a `NoRoom` for another machine. Any other exception is
+a bug of ours, save what the operating system reports.
 """
 
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
+
+# A sentence is read in a terminal, and quotes names and cells of files, which may have any length.
+LONGEST_SENTENCE = 480  # six lines of 80 characters
+LONGEST_WORD = 160  # most paths; two of them leave room for what is wrong
+
+
+def shortened(text: str, most: int) -> str:
+    """Cut a text in the middle where it is longer than `most`, and say how long it was.
+
+    Examples
+    --------
+    >>> from edgebelief.errors import shortened
+    >>> shortened("x" * 5000, 32)
+    'xxxxxx...(5,000 characters)...xx'
+    """
+    if len(text) <= most:
+        return text
+    cut = f"...({len(text):,} characters)..."
+    room = max(most - len(cut), 0)
+    end = room // 4  # the beginning tells more
+    return f"{text[: room - end]}{cut}{text[len(text) - end :]}"
+
+
+def legible(sentence: str) -> str:
+    """Cut a sentence that a value from a file has made too long: first words, then the whole."""
+    words = re.sub(rf"\S{{{LONGEST_WORD + 1},}}", lambda m: shortened(m[0], LONGEST_WORD), sentence)
+    return shortened(words, LONGEST_SENTENCE)
 
 
 class Setting(NamedTuple):
@@ -97,7 +127,13 @@ class Message(Exception):
         self.remedy = remedy
 
     def sentence(self, write: Callable[[Setting], str | None] = str) -> str:
-        """Return the whole, with settings as `write` writes them (None for one there is not)."""
+        """Return the whole, with settings as `write` writes them (None for one there is not).
+
+        What is too long to be read is cut in the middle; the parts keep the whole.
+        """
+        return legible(self._whole(write))
+
+    def _whole(self, write: Callable[[Setting], str | None]) -> str:
         text = f"{self._subject(write)} {self.problem}".lstrip()
         if isinstance(self.where, str | Path):
             text = f"{self.where}: {text}"
@@ -156,6 +192,10 @@ class SettingTypeError(SettingError, TypeError):
 
 class DoesNotApply(SettingError):
     """An engine cannot fit this model; the message says what else can."""
+
+
+class NoRoom(Message, MemoryError):
+    """The machine is too small for what was asked; see `Message` for its parts."""
 
 
 class InputWarning(Message, UserWarning):

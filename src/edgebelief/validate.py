@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from math import isqrt
 from pathlib import Path
@@ -289,7 +290,7 @@ def check_names(
     if len(texts) != n_nodes:
         raise InputError(f"{what}: {len(texts)} for {n_nodes} nodes.", where=where)
     if len(set(texts)) < n_nodes:
-        twice = sorted({name for name in texts if texts.count(name) > 1})
+        twice = sorted(name for name, times in Counter(texts).items() if times > 1)
         problem = f"{what} must differ; {twice[:5]} appear more than once"
         raise InputError(problem, where=where, remedy="Rename them")
     return texts

@@ -401,9 +401,9 @@ def test_errors_are_json_too(edgebelief, small):
 
 
 def test_too_large_for_the_machine(edgebelief, small, monkeypatch):
-    from edgebelief.cli import inputs
+    from edgebelief import room
 
-    monkeypatch.setattr(inputs, "available_memory", lambda: 2.0**12)
+    monkeypatch.setattr(room, "available_memory", lambda: 2.0**12)
     learn = ["learn", "signals.csv", "--out", "o.csv"]
     refused(edgebelief, learn, "4 nodes", "GB", "--nodes", code=5)
     refused(edgebelief, ["simulate", "--nodes", "9000", "--out", "o.npz"], "20 graphs", code=5)

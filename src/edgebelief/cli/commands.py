@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import warnings
 from collections.abc import Mapping
@@ -24,7 +25,8 @@ from ..estimators import GraphLearner, SmoothGraph, load
 from ..estimators.simulate import Simulation
 from ..infer import InferenceWarning
 from ..report.words import probability
-from .inputs import Data, Given, Labels, check_room, count
+from ..room import check_room
+from .inputs import Data, Given, Labels, count
 from .outputs import EDGES, PICTURES, TABLES, check_target, save_picture, write_edge_table
 from .priors import prior_to_json
 from .session import Misused, Session, called_with
@@ -42,7 +44,7 @@ def simulated(
         raise Misused(f"{out}: an npz data set holds its labels; --labels goes with a table.")
     if labels is not None:
         check_target(labels, force, (".csv", ".parquet"))
-        if labels.resolve() == out.resolve():
+        if os.path.realpath(labels) == os.path.realpath(out):
             raise Misused(f"{out}: --out and --labels are one file; give two.")
     nodes, signals, graphs = (wanted[f"n_{name}"] for name in ("nodes", "signals", "graphs"))
     check_room(nodes, graphs if many else 1)

@@ -9,11 +9,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ..data.bounds import check_file
 from ..data.dataset import GraphDataset
 from ..data.files import edges_to_matrix, read_matrix, read_signals
+from ..data.npz import open_npz
 from ..data.tables import read_table
 from ..errors import InputError
-from .inputs import Given, are_names, check_file, count, read_graphml, read_groups, read_json
+from .graphml import read_graphml
+from .inputs import Given, are_names, count, read_groups, read_json
 from .priors import read_prior
 from .session import Session, verdict_to_json
 
@@ -94,13 +97,13 @@ def _tell_arrays(this: Session, path: Path) -> None:
 
 def _edges_of(path: Path) -> pd.DataFrame | None:
     """Read the table that `predict` and `learn` write as .npz."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            if not {"source", "target"} <= set(file):
-                return None
-            return pd.DataFrame({name: file[name] for name in file})
-    except Exception:
-        return None  # `load_dataset` says what is wrong
+    with open_npz(path) as file:
+        if not {"source", "target"} <= set(file.described):
+            return None  # a data set, or nothing of ours: `load_dataset` says what is wrong
+        shapes = {array.shape for array in file.described.values()}
+        if len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
+            raise InputError("its columns are not of one length.", where=path)
+        return pd.DataFrame({name: file.array(name) for name in file.described})
 
 
 def _tell_graph(this: Session, path: Path) -> None:

@@ -10,25 +10,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 
-from ..data.coerce import check_has_weights, same_group, weight_column
+from ..data.bounds import check_bytes, check_file
+from ..data.coerce import same_group, weight_column
 from ..data.covariates import pair_covariates
 from ..data.dataset import GraphDataset
 from ..data.files import edges_to_matrix, load_dataset, read_covariates, read_matrix, read_signals
 from ..data.tables import read_table
 from ..edges import Complete
 from ..errors import InputError, InputWarning, Message, SettingError
-from ..validate import check_edge_weights, check_labels, check_names
+from ..persist.strictjson import MAX_DEPTH, is_deep
+from ..room import check_room
+from ..validate import check_edge_weights, check_labels
+from .graphml import read_graphml
 from .outputs import need_parquet
-from .session import Misused, NoRoom, one_line
+from .session import Misused, one_line
 
 if TYPE_CHECKING:
     from ..estimators import GraphLearner
 
 SIGNALS = ("correlation", "sqeuclidean", "log-euclidean")
+# Of names and priors, as JSON or in lines: a million names.
+MAX_TEXT_BYTES = 2**24
 # What a learner takes for X and A: tables are data frames.
 Data = GraphDataset | pd.DataFrame | list[pd.DataFrame]
 Labels = list[pd.DataFrame] | None
@@ -189,10 +194,7 @@ def read_nodes(source: str) -> list[str]:
     if path.suffix.lower() == ".json":
         names = _names_from_json(path, key)
     else:
-        try:
-            lines = path.read_text(encoding="utf-8-sig").splitlines()
-        except UnicodeDecodeError:
-            raise InputError(f"{path}: not text in UTF-8; node names are, one per line.") from None
+        lines = _read_text(path, "node names are, one per line").splitlines()
         names = [line.strip() for line in lines if line.strip()]
     if len(set(names)) < len(names):
         twice = [name for name, times in Counter(names).items() if times > 1]
@@ -229,41 +231,21 @@ def are_names(value: object) -> TypeGuard[list[str | int]]:
 
 def read_json(path: Path, remedy: str = "") -> Any:
     """Read a JSON file."""
+    text = _read_text(path, remedy)
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
+        if is_deep(text, MAX_DEPTH):  # or the error of something else would be recursion
+            raise InputError(f"it is nested deeper than {MAX_DEPTH} levels")
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON ({error}).", where=path, remedy=remedy) from None
 
 
-def check_file(path: Path, otherwise: str = "") -> None:
-    """Refuse what is no file."""
-    if not path.is_file():
-        problem = "is a folder" if path.is_dir() else "no such file"
-        raise FileNotFoundError(f"{path}: {problem}{otherwise}.")
-
-
-def check_room(n_nodes: int, n_graphs: int) -> None:
-    """Refuse what cannot fit, before the machine starts to swap.
-
-    Some forty arrays of (N, N) doubles are alive at the worst moment, and two for each graph.
-    """
-    needed = 8.0 * n_nodes**2 * (40 + 2 * n_graphs)
-    there = available_memory()
-    if there is not None and needed > 0.9 * there:
-        raise NoRoom(
-            f"{count(n_graphs, 'graph')} of {n_nodes} nodes need about {needed / 2**30:.1f} GB of "
-            f"memory, and {there / 2**30:.1f} GB are free. Use fewer nodes (--nodes), or a larger "
-            f"machine."
-        )
-
-
-def available_memory() -> float | None:
-    """Return how many bytes are free, or None where the system does not say."""
+def _read_text(path: Path, remedy: str) -> str:
+    check_bytes(path.stat().st_size, path, most=MAX_TEXT_BYTES)
     try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return 1024.0 * next(int(x.split()[1]) for x in lines if x.startswith("MemAvailable"))
-    except (OSError, StopIteration, ValueError):
-        return None  # not Linux: then it is found out the hard way
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError("not text in UTF-8.", where=path, remedy=remedy) from None
 
 
 def _table(
@@ -355,7 +337,8 @@ def _label_matrix(
     path: Path, names: list[str], rows: list[str], some_nodes: bool, weighted: bool
 ) -> pd.DataFrame:
     matrix = _as_matrix(path, names, weighted)
-    strangers = [name for name in matrix.columns if name not in set(names)]
+    known = set(names)
+    strangers = [name for name in matrix.columns if name not in known]
     missing = [name for name in names if name not in matrix.columns]
     if missing or (strangers and not some_nodes):
         odd, where = (missing, "are not in it") if missing else (strangers, "are not in the data")
@@ -396,35 +379,6 @@ def _on_its_side(labelled: list[str], names: list[str], rows: list[str]) -> str:
     if unlike and (len(labelled) == len(rows) or (named and set(labelled) & set(rows))):
         return " The data lie on their side, it seems: --transpose."
     return ""
-
-
-def read_graphml(path: Path, weighted: bool = False) -> pd.DataFrame:
-    """Read the adjacency of a graph; nodes are called by their attribute name or label, or id."""
-    check_file(path)
-    try:
-        graph = nx.read_graphml(path)
-    except Exception as error:
-        raise InputError(f"{path}: not GraphML ({error}).") from None
-    if graph.is_directed():
-        raise InputError(
-            f"{path}: the graph is directed; edges here have no direction. Save it as undirected."
-        )
-    named = {node: str(node) for node in graph}
-    for key in ("label", "name"):  # of which the last counts
-        attributes = dict(graph.nodes(data=key))
-        if None not in attributes.values():
-            named = {node: str(value) for node, value in attributes.items()}
-    check_names(named.values(), len(named), "node names", path)
-    named_graph = nx.Graph(nx.relabel_nodes(graph, named))
-    if weighted:
-        try:
-            check_has_weights(named_graph)
-        except InputError as error:
-            raise error.but(graph=str(path)) from None
-    try:
-        return nx.to_pandas_adjacency(named_graph, weight="weight" if weighted else None)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{path}: a weight is no number ({error}).") from None
 
 
 def _same_group(path: Path, names: list[str], rows: list[str]) -> pd.DataFrame:

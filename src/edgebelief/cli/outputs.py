@@ -39,7 +39,10 @@ def check_target(
         need_parquet(path)
     if path.is_dir():
         raise InputError(f"{path}: is a folder; give the name of a file.")
-    if any(path.resolve() == other.resolve() for other in read):
+    target = os.path.realpath(path)  # not `resolve`, which raises RuntimeError in a loop
+    if os.path.islink(target):
+        raise InputError(f"{path}: is a symbolic link that leads to itself; give another name.")
+    if any(target == os.path.realpath(other) for other in read):
         raise InputError(f"{path}: is read by this command; write to another file.")
     if path.exists() and not force:
         raise InputError(f"{path}: is there already; --force replaces it.")

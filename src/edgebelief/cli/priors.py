@@ -6,10 +6,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ..data.bounds import check_file
 from ..errors import InputError
 from ..infer import Prior
 from ..registry import MARGINALS, PRIORS
-from .inputs import check_file, read_json
+from .inputs import read_json
 from .session import Misused
 
 

@@ -24,7 +24,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from ..errors import InputError, Message, Setting, SettingError
+from ..errors import InputError, Message, Setting, SettingError, legible, shortened
 from .interrupt import INTERRUPTED, MESSAGE
 
 if TYPE_CHECKING:
@@ -40,15 +40,13 @@ OPTIONS = {
     *("readout", "scale", "size_aware", "theta", "threshold", "top_k", "preprocess"),
     *("transpose", "weighted"),
 }
+# Characters in a line that is no error: more than any line of ours that holds no hostile name.
+WIDEST = 500
 # Names come from files, and a terminal obeys what these begin.
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 # What the command that runs was called with.
 called_with: ContextVar[Sequence[str]] = ContextVar("called_with", default=())
-
-
-class NoRoom(MemoryError):
-    """The machine is too small for this."""
 
 
 class Misused(SettingError):
@@ -177,9 +175,10 @@ def session(json_wanted: bool) -> Iterator[Session]:
 
 def complain(problem: str, code: int, *, json_wanted: bool) -> int:
     """Say what is wrong where no session could begin; returns the code."""
+    problem = one_line(problem)
     if json_wanted:
         _print_json({"error": problem, "exit_code": code})
-    Session(json_wanted).note(f"error: {one_line(problem)}", "bold red")
+    Session(json_wanted).note(f"error: {problem}", "bold red")
     return code
 
 
@@ -202,7 +201,7 @@ def option(setting: Setting) -> str | None:
 def one_line(message: Warning | Exception | str) -> str:
     """Return the shell's sentence of an error or a warning, in one line."""
     text = message.sentence(option) if isinstance(message, Message) else str(message)
-    return " ".join(text.split())
+    return legible(" ".join(text.split()))
 
 
 def _judged(error: Exception) -> tuple[int, str]:
@@ -216,6 +215,7 @@ def _judged(error: Exception) -> tuple[int, str]:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOMEM)
         if error.strerror is not None:
             text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+            text = legible(text)
         return (RESOURCES if full else BAD_INPUT), text
     if "RESOURCE_EXHAUSTED" in text:
         return RESOURCES, f"the device is out of memory: {str(error).splitlines()[0]}"
@@ -250,7 +250,8 @@ def _forget(stream: IO[str]) -> None:
 
 
 def _shown(text: str) -> str:
-    return _CONTROL.sub(lambda match: repr(match[0])[1:-1], text)
+    text = _CONTROL.sub(lambda match: repr(match[0])[1:-1], text)
+    return "\n".join(shortened(line, WIDEST) for line in text.split("\n"))
 
 
 def _cell(value: object) -> str:

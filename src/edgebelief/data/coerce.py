@@ -24,6 +24,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, InputTypeError, InputWarning, Remedy, Setting, SettingError
+from ..room import check_room
 from ..validate import as_floats, check_choice, check_names, check_signals
 from .covariates import pair_covariates
 from .dataset import GraphDataset, GraphRecord, frozen, with_labels
@@ -188,6 +189,7 @@ def _measured(
     with _in_graph(t):
         _check_orientation(part, label)
         x = check_signals(part, names, allow_nan=missing == "pairwise")
+        check_room(x.shape[1])  # N columns become N(N-1)/2 pairs
         if preprocess is not None:
             part = transformed(part, preprocess)
             x = check_signals(part, names, allow_nan=missing == "pairwise")

@@ -22,6 +22,9 @@ from ..errors import InputError, InputTypeError
 from ..validate import as_floats, check_names, same_nodes
 
 ENDS = ["source", "target"]
+# Each is a curve with some ten coefficients, and a fit inverts matrices of all of them: beyond a
+# few dozen it takes minutes, and no number of edges that people have tells them apart.
+MAX_COVARIATES = 100
 
 
 def pair_covariates(given: object, names: Sequence[str]) -> dict[str, np.ndarray]:
@@ -45,6 +48,11 @@ def pair_covariates(given: object, names: Sequence[str]) -> dict[str, np.ndarray
     """
     if given is None:
         return {}
+    if isinstance(given, pd.DataFrame | Mapping):
+        width = len(given.keys()) - 2 * (set(ENDS) <= set(given.keys()))
+        if width > MAX_COVARIATES:
+            problem = f"has {width:,} of them; a fit takes at most {MAX_COVARIATES}"
+            raise InputError(problem, argument="covariates", remedy="Choose those that may matter")
     if isinstance(given, pd.DataFrame):
         of_pairs = set(ENDS) <= {str(name) for name in given.columns}
         vectors = _from_pairs(given, names) if of_pairs else _from_nodes(given, names)
@@ -99,7 +107,8 @@ def _from_pairs(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, np.ndarr
 def _from_nodes(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, np.ndarray]:
     check_names(frame.columns, frame.shape[1], "covariates: columns")
     index = list(check_names(frame.index, len(frame), "covariates: node names"))
-    if missing := [name for name in names if name not in index]:
+    known = set(index)
+    if missing := [name for name in names if name not in known]:
         raise InputError(
             f"covariates: no row for nodes {missing[:5]}; a frame without the columns source and "
             f"target has a row per node, named in its index. It has {index[:5]} ..."

@@ -18,8 +18,13 @@ from ..atomic import replacing
 from ..edges import Complete
 from ..errors import InputError, Remedy, Setting, SettingError
 from ..validate import as_floats, check_names, check_symmetric, complete_support, same_nodes
+from .bounds import check_bytes, check_cells
 from .dataset import GraphDataset
+from .npz import Described, open_npz
 from .tables import any_number, is_number, numbers_of, read_table, write_table
+
+# Of a data set; each graph is some kilobytes of Python objects, and checked in a millisecond.
+MAX_GRAPHS = 2**15
 
 
 def read_signals(path: str | Path, *, transpose: bool = False) -> pd.DataFrame:
@@ -56,7 +61,7 @@ def read_signals(path: str | Path, *, transpose: bool = False) -> pd.DataFrame:
         rows, names = [str(cell) for cell in table.iloc[:, 0]], names[1:]
         body = table.iloc[:, 1:]
     elif all(is_number(name) for name in names) and names not in counts:
-        body = pd.DataFrame(np.vstack([pd.DataFrame([names]), table]))
+        body = _with_first_row(table, names)
         names, rows = [str(i) for i in range(len(names))], [str(i) for i in range(len(body))]
     body.attrs = table.attrs
     nodes = rows if transpose else names
@@ -64,6 +69,12 @@ def read_signals(path: str | Path, *, transpose: bool = False) -> pd.DataFrame:
     values = numbers_of(body.set_axis(names, axis=1), path)
     signals = pd.DataFrame(values, index=rows, columns=names)
     return signals.T if transpose else signals
+
+
+def _with_first_row(table: pd.DataFrame, row: list[Any]) -> pd.DataFrame:
+    """Return the cells of a table below one more row, which was taken for its header."""
+    cells = np.vstack([np.array([row], object), table.to_numpy(object)])
+    return pd.DataFrame(cells, dtype=object)
 
 
 def read_matrix(path: str | Path) -> pd.DataFrame:
@@ -98,7 +109,7 @@ def read_matrix(path: str | Path) -> pd.DataFrame:
         if rows == width:  # numbers for names, in the header alone
             body, names = table, [str(name) for name in table.columns]
         else:  # no header: the first line is a row
-            body = pd.DataFrame(np.vstack([pd.DataFrame([list(table.columns)]), table]))
+            body = _with_first_row(table, list(table.columns))
             names = [str(i) for i in range(width)]
         columns, body.attrs = names, table.attrs
     else:
@@ -214,6 +225,7 @@ def edges_to_matrix(
     listed = list(dict.fromkeys(ends.ravel()))
     names = listed if names is None else list(names)
     names = list(check_names(names, len(names)))
+    check_cells(len(names) ** 2, where, f"as a matrix of {len(names):,} nodes has")
     place = {name: i for i, name in enumerate(names)}
     if unknown := [name for name in listed if name not in place]:
         raise InputError(f"{unknown[:5]} are not among the given names.", where=where)
@@ -298,14 +310,16 @@ def read_covariates(path: str | Path) -> pd.DataFrame:
     covariates = [name for name in table.columns if name not in ends]
     if not covariates:
         raise InputError(f"no covariates; it has the columns {list(table.columns)}.", where=path)
-    for name in covariates:
-        cells = table[name].astype(object)
-        table[name] = cells = cells.where(cells.notna() & (cells != ""), None)
-        if all(is_number(cell) for cell in cells.dropna()):
-            frame = table[[name]]
-            frame.attrs = table.attrs
-            table[name] = numbers_of(frame, path)[:, 0]
-    return table
+    cells = table[covariates].to_numpy(object, copy=True)
+    cells[pd.isna(cells) | (cells == "")] = None
+    numeric = np.array([all(map(is_number, filter(None, column))) for column in cells.T], bool)
+    # All columns at once: one at a time, thousands take minutes.
+    whole = pd.DataFrame(cells, table.index, pd.Index(covariates), dtype=object)
+    numbers = whole.loc[:, numeric]
+    numbers.attrs = table.attrs
+    values = pd.DataFrame(numbers_of(numbers, path), table.index, numbers.columns)
+    parts = [table.drop(columns=covariates), values, whole.loc[:, ~numeric]]
+    return pd.concat(parts, axis=1)[list(table.columns)]
 
 
 def save_dataset(path: str | Path, data: GraphDataset) -> None:
@@ -324,17 +338,20 @@ def save_dataset(path: str | Path, data: GraphDataset) -> None:
     if any(weighted) != all(weighted):
         raise InputError("a data set file holds the weights of every graph, or of none.")
     labels = [np.where(r.known, r.a, np.nan) if r.w is None else r.w for r in data]
+    if len(data) > MAX_GRAPHS:
+        raise InputError(f"a data set file holds at most {MAX_GRAPHS:,} graphs; save parts of it.")
+    arrays = {
+        "n_nodes": np.array(data.n_nodes),
+        "e": np.concatenate([record.e for record in data]),
+        "a": np.concatenate(labels),
+        "weighted": np.array(all(weighted)),
+        "names": np.array([name for record in data for name in record.names]),
+        "n_signals": np.array([np.nan if r.n_signals is None else r.n_signals for r in data]),
+        **_covariate_arrays(data),
+    }
+    check_bytes(sum(array.nbytes for array in arrays.values()), path, "would unpack to")
     with replacing(path) as temporary, temporary.open("wb") as file:
-        np.savez_compressed(
-            file,
-            n_nodes=np.array(data.n_nodes),
-            e=np.concatenate([record.e for record in data]),
-            a=np.concatenate(labels),
-            weighted=np.array(all(weighted)),
-            names=np.array([name for record in data for name in record.names]),
-            n_signals=np.array([np.nan if r.n_signals is None else r.n_signals for r in data]),
-            **_covariate_arrays(data),  # type: ignore[arg-type]
-        )
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
 
 def _covariate_arrays(data: GraphDataset) -> dict[str, np.ndarray]:
@@ -355,44 +372,49 @@ def load_dataset(path: str | Path) -> GraphDataset:
     >>> from edgebelief.data import load_dataset
     >>> load_dataset("nowhere.npz")
     Traceback (most recent call last):
-    FileNotFoundError: [Errno 2] No such file or directory: 'nowhere.npz'
+    FileNotFoundError: nowhere.npz: no such file.
     """
-    with open(path, "rb") as raw:
-        try:
-            with np.load(raw, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file}
-        except MemoryError:
-            raise
-        except Exception:  # zipfile, zlib and numpy have a dozen of their own
-            problem = "not an npz file, or damaged, or with Python objects, which are not read."
-            raise InputError(problem, where=path) from None
-    if missing := {"n_nodes", "e", "a", "names"} - set(arrays):
-        raise InputError(f"not a data set of ours, it lacks {sorted(missing)}.", where=path)
-    sizes, e, a, names = (arrays[name] for name in ("n_nodes", "e", "a", "names"))
-    n_signals = arrays.get("n_signals", np.full(sizes.size, np.nan))
-    # In Python's integers, which do not run over.
-    edges = [int(n) * (int(n) - 1) // 2 for n in sizes.ravel()] if sizes.dtype.kind in "iu" else []
-    sound = (
-        len(edges) > 0
-        and sizes.shape == n_signals.shape == (len(edges),)
-        and sizes.min() >= 2
-        and e.shape == a.shape == (sum(edges),)
-        and names.shape == (sum(map(int, sizes)),)
-        and {e.dtype.kind, a.dtype.kind, n_signals.dtype.kind} <= set("fiu")
-    )
-    if not sound:
-        raise InputError("damaged; its arrays do not have the sizes it states.", where=path)
+    with open_npz(path) as file:
+        there = file.described
+        if missing := {"n_nodes", "e", "a", "names"} - set(there):
+            raise InputError(f"not a data set of ours, it lacks {sorted(missing)}.", where=path)
+        if there["n_nodes"].n_bytes > 8 * MAX_GRAPHS:
+            problem = f"states more than {MAX_GRAPHS:,} graphs, the most that a data set file holds"
+            raise InputError(problem, where=path, remedy="Save them in several files")
+        sizes = file.array("n_nodes")
+        # In Python's integers, which do not run over.
+        whole = sizes.dtype.kind in "iu"
+        edges = [int(n) * (int(n) - 1) // 2 for n in sizes.ravel()] if whole else []
+        n_signals = there.get("n_signals", there["n_nodes"])
+        sound = (
+            len(edges) > 0
+            and sizes.shape == n_signals.shape == (len(edges),)
+            and sizes.min() >= 2
+            and there["e"].shape == there["a"].shape == (sum(edges),)
+            and there["names"].shape == (sum(map(int, sizes)),)
+            and {there[k].dtype.kind for k in ("e", "a")} | {n_signals.dtype.kind} <= set("fiu")
+        )
+        if not sound:
+            raise InputError("damaged; its arrays do not have the sizes it states.", where=path)
+        called = []
+        if "covariates" in there:
+            called = [str(name) for name in file.array("covariates").ravel()]
+        columns = [f"covariate.{k}" for k in range(len(called))]
+        nothing = Described(np.dtype(float), (0,), False)
+        shapes = {there.get(column, nothing).shape for column in columns}
+        if len(set(called)) < len(called) or shapes - {there["e"].shape}:
+            raise InputError("damaged; its covariates do not have the sizes it states.", where=path)
+        # Now that all of them fit together, and only those.
+        known = [name for name in ("n_signals", "weighted") if name in there]
+        arrays = {name: file.array(name) for name in ["e", "a", "names", *known, *columns]}
     ends = np.cumsum(edges)[:-1]
-    called = [str(name) for name in arrays.get("covariates", np.array([], str)).ravel()]
-    columns = [arrays.get(f"covariate.{k}", np.zeros(0)) for k in range(len(called))]
-    if len(set(called)) < len(called) or any(column.shape != e.shape for column in columns):
-        raise InputError("damaged; its covariates do not have the sizes it states.", where=path)
-    each = [np.split(column, ends) for column in columns]
+    each = [np.split(arrays[column], ends) for column in columns]
+    counts = arrays.get("n_signals", np.full(len(edges), np.nan))
     return GraphDataset(
-        np.split(e, ends),
-        np.split(a, ends),
-        np.split(names, np.cumsum(sizes)[:-1]),
-        [None if np.isnan(count) else float(count) for count in n_signals],
+        np.split(arrays["e"], ends),
+        np.split(arrays["a"], ends),
+        np.split(arrays["names"], np.cumsum(sizes)[:-1]),
+        [None if np.isnan(count) else float(count) for count in counts],
         [dict(zip(called, parts, strict=True)) for parts in zip(*each, strict=True)] or None,
         weighted=bool(arrays.get("weighted", np.array(False)).all()),
     )

@@ -11,6 +11,7 @@ import codecs
 import csv
 import io
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ import pandas as pd
 
 from ..atomic import replacing
 from ..errors import InputError
+from .bounds import check_cells, check_file
+from .parquet import read_parquet
 
 DECIMAL_COMMAS = "Decimal commas? Separate with semicolons"
 
@@ -37,16 +40,10 @@ def read_table(path: str | Path) -> pd.DataFrame:
     FileNotFoundError: nowhere.csv: no such file.
     """
     path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: {'is a folder' if path.is_dir() else 'no such file'}.")
+    check_file(path)
     suffix = path.suffix.lower()
     if suffix == ".parquet":
-        try:
-            table = pd.read_parquet(path)
-        except (OSError, ValueError) as error:  # pyarrow's ArrowInvalid is a ValueError
-            raise InputError(f"cannot be read as Parquet ({error}).", where=path) from None
-        named = table.index.name is not None or not isinstance(table.index, pd.RangeIndex)
-        table = table.reset_index() if named else table
+        table = read_parquet(path)
     elif suffix in (".csv", ".tsv", ".txt"):
         table = _read_text(path)
     else:
@@ -58,11 +55,12 @@ def read_table(path: str | Path) -> pd.DataFrame:
 
 
 def _read_text(path: Path) -> pd.DataFrame:
-    with path.open("rb") as file:
-        mark = file.read(2)
-    try:  # with its mark, UTF-16 is what spreadsheets call Unicode text
-        utf16 = mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-        text = path.read_text(encoding="utf-16" if utf16 else "utf-8-sig")
+    content = path.read_bytes()
+    # With its mark, UTF-16 is what spreadsheets call Unicode text.
+    is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    encoding = "utf-16" if is_utf16 else "utf-8-sig"
+    try:
+        text = content.decode(encoding)
     except UnicodeDecodeError as error:
         problem = f"not UTF-8 ({error.reason} at byte {error.start})"
         remedy = "If it is a table, save it as UTF-8"
@@ -71,19 +69,27 @@ def _read_text(path: Path) -> pd.DataFrame:
         raise InputError("the file is empty", where=path, remedy="a table has a header and rows")
     header_line = re.sub(r'"[^"]*"', "", text.lstrip().split("\n", 1)[0])  # names may hold any
     separator = max(",;\t", key=header_line.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
+    # Before cells are made: each but the last ends in a separator or with its line.
+    check_cells(text.count(separator) + max(text.count("\n"), text.count("\r")), path)
+    has_guards = "'" in text
+    del text  # the reader decodes it a piece at a time
+    lines = io.TextIOWrapper(io.BytesIO(content), encoding, newline="")
+    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
     try:
-        rows = [[_unguarded(cell.strip()) for cell in row] for row in reader if row]
+        rows = [list(map(str.strip, row)) for row in reader if row]
     except csv.Error as error:  # a cell of over 131,072 characters: a quote that is never closed
         where = f"{path}, line {reader.line_num}"
         raise InputError(f"{error}. A quote too many?", where=where) from None
-    widths = {len(row) for row in rows}
-    if len(widths) > 1:
-        odd = next(i for i, row in enumerate(rows) if len(row) != len(rows[0]))
+    if has_guards:
+        rows = [list(map(_unguarded, row)) for row in rows]
+    width = len(rows[0])
+    if odd := next((i for i, row in enumerate(rows) if len(row) != width), None):
         line = f"line {odd + 1} (blank ones not counted) has {len(rows[odd])} fields"
-        problem = f"{line}, the first has {len(rows[0])}; all lines must have as many."
+        problem = f"{line}, the first has {width}; all lines must have as many."
         raise InputError(problem, where=path, remedy=DECIMAL_COMMAS if separator == "," else ())
-    table = pd.DataFrame(rows[1:], columns=pd.Index(rows[0]), dtype=str)
+    # One block of objects: with a block for each column, wide tables take minutes.
+    cells = np.array(rows[1:], object).reshape(-1, width)
+    table = pd.DataFrame(cells, columns=pd.Index(rows[0]), dtype=object)
     if separator == ";":  # where decimals may be written with a comma
         table.attrs["decimal_comma"] = True
     return table
@@ -144,28 +150,64 @@ def is_number(text: Any) -> bool:
     return True
 
 
+_GAPS = frozenset(["", "NA", "NaN", "nan", "None", "<NA>"])
+
+
 def numbers_of(frame: pd.DataFrame, path: str | Path) -> np.ndarray:
     """Return the frame's values, or refuse the first that is no number, by row and column.
 
     An empty cell, NA or NaN is a gap.
     """
-    columns = []
-    for k, name in enumerate(frame.columns):  # by place: two may have one name
-        cells = frame.iloc[:, k]
-        if not pd.api.types.is_numeric_dtype(cells):
-            cells = cells.astype(str).str.strip()
-            cells = cells.str.replace(",", ".") if "decimal_comma" in frame.attrs else cells
-        gaps = cells.isin(["", "NA", "NaN", "nan", "None", "<NA>"]).to_numpy()
-        numbers = pd.to_numeric(cells.where(~gaps), errors="coerce").to_numpy(float)
-        bad = np.isnan(numbers) & ~gaps & cells.notna().to_numpy()
-        if bad.any():
-            row = int(np.argmax(bad))
-            cell, where = frame.iloc[row, k], f"{path}, row {row + 2}, column {name!r}"
-            comma = "," in str(cell)
-            remedy = [DECIMAL_COMMAS] if comma else ["Correct it", "leave the cell empty"]
-            raise InputError(f"{cell!r}, no number", where=where, remedy=remedy)
-        if not pd.api.types.is_numeric_dtype(cells):
-            # `to_numeric` judges; before pandas 3.1 it loses the last digit, which `float` keeps.
-            numbers = cells.where(~gaps).astype(float).to_numpy()
-        columns.append(numbers)
-    return np.column_stack(columns)
+    numeric = np.array([pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes], bool)
+    values = np.empty(frame.shape)
+    values[:, numeric] = frame.loc[:, numeric].to_numpy(float, na_value=np.nan)
+    cells = frame.loc[:, ~numeric].to_numpy(object)
+    try:
+        values[:, ~numeric] = _plain_numbers(cells)
+    except _NotPlain:  # then column by column
+        for k, column in zip(np.flatnonzero(~numeric), cells.T, strict=True):
+            where = f"column {frame.columns[int(k)]!r}"
+            values[:, k] = _numbers(column, path, where, "decimal_comma" in frame.attrs)
+    return values
+
+
+class _NotPlain(ValueError):
+    """Cells that are not, one and all, numbers in their plain form."""
+
+
+def _plain_numbers(cells: np.ndarray) -> np.ndarray:
+    """Return texts as numbers; refuse them where one is a gap, or written in another way."""
+    try:
+        together = "".join(cells.ravel())
+    except TypeError:
+        raise _NotPlain("not all are texts") from None
+    # Python reads 1_000 and digits of other scripts, too; in a table they are rather mistakes.
+    if not together.isascii() or "_" in together:
+        raise _NotPlain("not all are plain")
+    try:
+        numbers = cells.astype(float)  # by `float`, to the last digit
+    except ValueError:
+        raise _NotPlain("not all are numbers") from None
+    if np.isnan(numbers).any():
+        raise _NotPlain("not all are numbers")
+    return numbers
+
+
+def _numbers(column: np.ndarray, path: str | Path, where: str, decimal_comma: bool) -> np.ndarray:
+    """Return the cells of a column as numbers, NaN for gaps; refuse what is neither."""
+    with suppress(_NotPlain):
+        return _plain_numbers(column)
+    numbers = np.full(len(column), np.nan)
+    for row, (cell, missing) in enumerate(zip(column, pd.isna(column), strict=True)):
+        text = "" if missing else str(cell).strip()
+        text = text.replace(",", ".") if decimal_comma else text
+        if text in _GAPS:
+            continue
+        with suppress(ValueError):
+            numbers[row] = float(text) if text.isascii() and "_" not in text else np.nan
+        if np.isnan(numbers[row]):
+            remedy = ["Correct it", "leave the cell empty"]
+            remedy = [DECIMAL_COMMAS] if "," in str(cell) else remedy
+            place = f"{path}, row {row + 2}, {where}"
+            raise InputError(f"{cell!r}, no number", where=place, remedy=remedy)
+    return numbers

@@ -72,11 +72,8 @@ def loads(text: str, depth: int, make_object: Callable[[Pairs], Any] = unique) -
     # `dumps` writes characters, not escapes: it never writes an escaped surrogate, lone or paired.
     if re.search(r"\\u[dD][89a-fA-F]", unescaped):
         raise Damaged("a text in its header has a surrogate")
-    level = 0
-    for mark in "".join(unescaped.replace('\\"', "").split('"')[::2]):  # what is outside of texts
-        level += (mark in "[{") - (mark in "]}")
-        if level > depth:
-            raise Damaged("its header is nested too deeply")
+    if is_deep(unescaped, depth):
+        raise Damaged("its header is nested too deeply")
     try:
         return json.loads(
             text,
@@ -87,6 +84,17 @@ def loads(text: str, depth: int, make_object: Callable[[Pairs], Any] = unique) -
         )
     except json.JSONDecodeError:
         raise Damaged("its header is not JSON") from None
+
+
+def is_deep(text: str, depth: int) -> bool:
+    """Whether a JSON text has lists and objects nested deeper than `depth`."""
+    outside = "".join(re.sub(r"\\.", "", text).split('"')[::2])  # of texts, without escapes
+    level = 0
+    for mark in re.finditer(r"[\[\]{}]", outside):
+        level += 1 if mark[0] in "[{" else -1
+        if level > depth:
+            return True
+    return False
 
 
 def restored(pairs: Pairs) -> dict[str, Any] | float:

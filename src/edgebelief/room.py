@@ -1,0 +1,37 @@
+"""How much memory there is, and what must fit in it."""
+
+from pathlib import Path
+
+from .errors import NoRoom, Remedy, Setting
+
+# Arrays of (N, N) doubles alive at the worst moment of a fit, and those that each graph keeps.
+SCRATCH, KEPT = 40, 2
+
+
+def check_room(n_nodes: int, n_graphs: int = 1) -> None:
+    """Refuse dense work on graphs that cannot fit, before the machine starts to swap.
+
+    Examples
+    --------
+    >>> from edgebelief.room import check_room
+    >>> check_room(n_nodes=10)
+    """
+    needed = 8.0 * n_nodes**2 * (SCRATCH + KEPT * n_graphs)
+    free = available_memory()
+    if free is not None and needed > 0.9 * free:  # a tenth for all else
+        problem = (
+            f"{n_graphs} graph{'' if n_graphs == 1 else 's'} of {n_nodes} nodes "
+            f"({n_nodes * (n_nodes - 1) // 2:,} pairs) need about {needed / 2**30:,.1f} GB of "
+            f"memory, and {free / 2**30:.1f} GB are free"
+        )
+        fewer = Remedy("Use fewer nodes", Setting("nodes", python=""))
+        raise NoRoom(problem, remedy=[fewer, "a larger machine"])
+
+
+def available_memory() -> float | None:
+    """Return how many bytes are free, or None where the system does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return 1024.0 * next(int(x.split()[1]) for x in lines if x.startswith("MemAvailable"))
+    except (OSError, StopIteration, ValueError):
+        return None  # not Linux: then it is found out the hard way
