@@ -51,7 +51,7 @@ def pair_covariates(given: object, names: Sequence[str]) -> dict[str, np.ndarray
     if isinstance(given, pd.DataFrame | Mapping):
         width = len(given.keys()) - 2 * (set(ENDS) <= set(given.keys()))
         if width > MAX_COVARIATES:
-            problem = f"has {width:,} of them; a fit takes at most {MAX_COVARIATES}"
+            problem = f"are {width:,}; a fit takes at most {MAX_COVARIATES}"
             raise InputError(problem, argument="covariates", remedy="Choose those that may matter")
     if isinstance(given, pd.DataFrame):
         of_pairs = set(ENDS) <= {str(name) for name in given.columns}

@@ -1,8 +1,8 @@
 """Arrays of npz files, of which no more is unpacked than the bounds allow.
 
 An npz file is a zip archive with a .npy file for each array. A megabyte can hold gigabytes of
-zeros. So an array is described first, by its own header; then it is read, if it is wanted, for just as
-many bytes as its header and the archive both state.
+zeros. So an array is described first, by its own header; then it is read, if it is wanted, for just
+as many bytes as its header and the archive both state.
 """
 
 from __future__ import annotations
