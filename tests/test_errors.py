@@ -73,6 +73,25 @@ def test_the_sentence_of_the_library(message, sentence):
     assert str(message) == sentence
 
 
+def test_long_values_are_cut_in_the_middle_with_their_length():
+    error = InputError(f"{'x' * 5000!r}, no number", where="t.csv, row 3", remedy="Correct it")
+    sentence = str(error)
+    assert sentence.startswith("t.csv, row 3: 'xxx")
+    assert "x...(5,000 characters)...x" in sentence
+    assert sentence.endswith("x', no number. Correct it.")
+    assert len(sentence) < 250
+    assert one_line(error) == sentence
+    assert len(error.problem) > 5000  # the parts keep the whole
+
+
+def test_a_long_sentence_keeps_its_beginning_and_its_end():
+    sentence = str(InputError("a b " * 1000, where="t.csv", remedy="mend it"))
+    assert len(sentence) <= 480
+    assert sentence.startswith("t.csv: a b")
+    assert sentence.endswith("; mend it.")
+    assert "characters)..." in sentence
+
+
 def test_settings_as_python_writes_them():
     assert str(Setting("missing", "pairwise")) == "missing='pairwise'"
     assert str(Setting("weighted", True)) == "weighted=True"

@@ -46,7 +46,8 @@ def shortened(text: str, most: int) -> str:
 
 def legible(sentence: str) -> str:
     """Cut a sentence that a value from a file has made too long: first words, then the whole."""
-    words = re.sub(rf"\S{{{LONGEST_WORD + 1},}}", lambda m: shortened(m[0], LONGEST_WORD), sentence)
+    long = rf"[^\s'\",:;]{{{LONGEST_WORD + 1},}}"  # without quotes around it, which do not count
+    words = re.sub(long, lambda match: shortened(match[0], LONGEST_WORD), sentence)
     return shortened(words, LONGEST_SENTENCE)
 
 

@@ -356,7 +356,9 @@ def known(folder: Path) -> Iterator[tuple[str, tuple[str, ...], bool]]:
     """Make the attacks that once succeeded."""
     for name, make in BOMBS.items():
         path, command, role = make(folder)
-        yield f"bomb: {name}", _command(command, **{role: path}), True
+        # What pandas adds to a Parquet file is not needed to read it.
+        wrong = name != "Parquet metadata"
+        yield f"bomb: {name}", _command(command, **{role: path}), wrong
     for name, role in (("fit-prior", "prior"), ("fit-nodes", "nodes"), ("info-prior", "prior")):
         path = "deep.json"
         (folder / path).write_bytes(b"[" * 100_000 + b"]" * 100_000)

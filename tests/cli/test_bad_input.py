@@ -11,6 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from edgebelief.cli.graphml import read_graphml
+from edgebelief.cli.inputs import read_nodes
+
 from .tables import NAMES, PATH, square, table
 
 SIGNALS = np.random.default_rng(1).normal(size=(12, 4)).round(3)
@@ -175,6 +178,118 @@ def test_graphml(edgebelief, small):
     refused(edgebelief, arguments, "bad.graphml", "not GraphML")
     nx.write_graphml(nx.path_graph(4), "bad.graphml")  # numbers for names
     refused(edgebelief, arguments, "bad.graphml", "the same nodes")
+
+
+def graphml(inside: str, before: str = "") -> str:
+    return (
+        f'<?xml version="1.0"?>{before}<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
+        f'<graph edgedefault="undirected">{inside}</graph></graphml>'
+    )
+
+
+NODES = "".join(f'<node id="{name}"/>' for name in NAMES)
+EDGE = '<edge source="ada" target="bob"/>'
+BAD_GRAPHML = {
+    "a stranger": (graphml(NODES + '<edge source="ada" target="zed"/>'), "['zed']", "Add the node"),
+    "no end": (graphml(NODES + '<edge source="ada"/>'), "['']", "Add the node"),
+    "a node twice": (graphml(NODES + '<node id="ada"/>'), "two nodes", "'ada'", "Remove one"),
+    "a loop": (graphml(NODES + '<edge source="ada" target="ada"/>'), "'ada' to itself"),
+    "a pair twice": (graphml(NODES + EDGE + EDGE), "twice", "Keep one"),
+    "entities": (graphml(NODES, '<!DOCTYPE g [<!ENTITY x "y">]>'), "DOCTYPE", "Remove it"),
+    "two graphs": (graphml(NODES + '</graph><graph edgedefault="undirected">'), "more than one"),
+    "nested": (graphml("<data>" * 40 + "</data>" * 40), "nested deeper than 32"),
+    "one directed edge": (graphml(NODES + EDGE.replace("/>", ' directed="true"/>')), "directed"),
+    "no XML": ("source,target", "not GraphML"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_GRAPHML)
+def test_graphml_that_is_no_sound_graph(edgebelief, small, kind):
+    text, *words = BAD_GRAPHML[kind]
+    Path("bad.graphml").write_text(text)
+    arguments = ["fit", "distances.csv", "-l", "bad.graphml", "--out", "m.eb"]
+    refused(edgebelief, arguments, "bad.graphml", *words)
+
+
+def test_graphml_whose_edges_come_before_their_nodes_is_read(small):
+    Path("good.graphml").write_text(graphml(EDGE + NODES))
+    assert read_graphml(Path("good.graphml")).to_numpy().sum() == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 10**5, "[" * 40 + "]" * 40, '{"a":' * 900 + "1" + "}" * 900]
+)
+def test_deep_json(edgebelief, small, text):
+    Path("deep.json").write_text(text)
+    words = "deep.json", "nested deeper than 32 levels"
+    refused(edgebelief, ["learn", "signals.csv", "--out", "o.csv", "--nodes", "deep.json"], *words)
+    prior = ["--prior", "deep.json", "-l", "labels.csv", "--out", "m.eb"]
+    refused(edgebelief, ["fit", "distances.csv", *prior], *words)
+    refused(edgebelief, ["info", "deep.json"], *words)
+
+
+def test_brackets_in_texts_are_not_depth(small):
+    Path("names.json").write_text(json.dumps(["[" * 50, '\\"' + "{" * 50]))
+    assert read_nodes("names.json") == ["[" * 50, '\\"' + "{" * 50]
+
+
+def test_links_that_lead_to_themselves(edgebelief, small):
+    for suffix in (".csv", ".npz", ".json", ".graphml", ".parquet", ".eb"):
+        Path(f"loop{suffix}").symlink_to(f"loop{suffix}")
+    learn = ["learn", "signals.csv", "--out"]
+    words = "link that leads to itself", "give another name"
+    refused(edgebelief, [*learn, "loop.csv"], "loop.csv", *words)
+    refused(edgebelief, [*learn, "loop.csv", "--force"], "loop.csv", *words)
+    words = "link that leads to itself", "give the file itself"
+    for name in ("loop.csv", "loop.npz", "loop.parquet"):
+        refused(edgebelief, ["learn", name, "--out", "o.csv"], name, *words)
+    fit = ["fit", "distances.csv", "--out", "m.eb"]
+    refused(edgebelief, [*fit, "-l", "loop.graphml"], "loop.graphml", *words)
+    refused(edgebelief, [*fit, "-l", "labels.csv", "--prior", "loop.json"], "loop.json", *words)
+    refused(edgebelief, ["info", "loop.json"], "loop.json", *words)
+    predict = ["predict", "loop.eb", "distances.csv", "--out", "o.csv"]
+    refused(edgebelief, predict, "loop.eb", "symbolic links")
+
+
+LONG = {
+    "cell": (
+        with_cell(3, 1, "x" * 5000),
+        "row 5, column 'bob'",
+        "(5,000 characters)",
+        "Correct it",
+    ),
+    "cell of words": (with_cell(3, 1, "x y " * 2000), "row 5, column 'bob'", "characters)"),
+    "cell of controls": (with_cell(3, 1, "\x1b" * 5000), "row 5, column 'bob'", "characters)"),
+    "number": (with_cell(3, 1, "9" * 9000), "row 5, column 'bob'"),
+    "name": (with_cell(3, 1, "").replace("bob", "b" * 10**5), "(100,000 characters)", "missing"),
+    "two names": (table(SIGNALS, ["a" * 10**5] * 2 + ["cy", "dee"]), "(100,0", "Rename"),
+    "columns": (",".join(f"name{i}" for i in range(10**4)) + "\n1,2\n", "line 2", "fields"),
+}
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_lines_stay_short(edgebelief, small, kind):
+    text, *words = LONG[kind]
+    Path("bad.csv").write_text(text)
+    line = refused(edgebelief, ["learn", "bad.csv", "--out", "o.csv"], "bad.csv", *words)
+    assert len(line) <= 500
+    ran = edgebelief("learn", "bad.csv", "--out", "o.csv", "--json")
+    assert f"error: {ran.json()['error']}\n" == ran.err or "controls" in kind
+
+
+def test_long_paths_and_options_stay_short(edgebelief, small):
+    name = "x" * 50_000
+    for arguments in (
+        ["info", f"{name}.csv"],
+        ["info", "/".join(["x" * 200] * 30)],
+        ["learn", "signals.csv", "--out", f"{name}.csv"],
+        ["learn", "signals.csv", "--metric", name, "--out", "o.csv"],
+        ["learn", "signals.csv", "--nodes", name, "--out", "o.csv"],
+    ):
+        ran = edgebelief(*arguments)
+        assert ran.code in (2, 3)
+        assert "characters)" in ran.err
+        assert max(map(len, ran.err.splitlines())) <= 500
 
 
 BAD_GROUPS = {

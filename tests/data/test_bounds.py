@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import networkx as nx
@@ -58,12 +59,13 @@ def npy(shape: tuple[int, ...]) -> bytes:
 
 
 def npz_bomb(path: Path, member: str, states: int | None = None) -> None:
-    """Write a sound data set with half a GB of zeros in a member; what it states may be less."""
+    """Write a sound data set with 0.4 GB of zeros in a member; what it states may be less."""
     save_dataset(path.with_suffix(".sound.npz"), GraphDataset([np.ones(3)], [[1, 0, 1]]))
-    n = 2**26
-    with zipfile.ZipFile(path.with_suffix(".sound.npz")) as sound, zipfile.ZipFile(
-        path, "w", zipfile.ZIP_DEFLATED, compresslevel=1
-    ) as archive:
+    n = 3 * 2**24
+    with (
+        zipfile.ZipFile(path.with_suffix(".sound.npz")) as sound,
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+    ):
         for name in sound.namelist():
             if name != f"{member}.npy":
                 archive.writestr(name, sound.read(name))
@@ -118,8 +120,8 @@ def write_all(folder: Path) -> dict[str, tuple[str, str]]:
     npz_bomb(folder / "lying.npz", "e", states=3)
     parquet_bomb(folder / "runs.parquet")
     lying_parquet(folder / "lying.parquet")
-    long = pa.table({"a": pa.array(["x" * 500_000] * 100_000).dictionary_encode()})
-    pq.write_table(long, folder / "texts.parquet", store_schema=False)
+    long = pa.DictionaryArray.from_arrays(np.zeros(100_000, np.int32), ["x" * 500_000])
+    pq.write_table(pa.table({"a": long}), folder / "texts.parquet", store_schema=False)
     pq.write_table(pa.table({"a": [[0.0] * 10**6]}), folder / "lists.parquet")
     (folder / "cells.csv").write_bytes(b"a,b\n" + b"," * (MAX_CELLS + 1) + b"\n")
     with (folder / "bytes.csv").open("wb") as file:
@@ -130,8 +132,7 @@ def write_all(folder: Path) -> dict[str, tuple[str, str]]:
     (folder / "laughs.graphml").write_text(
         f'<!DOCTYPE g [<!ENTITY a0 "ha">{"".join(entities)}]><graphml>&a11;</graphml>'
     )
-    nodes = '<node id="a"/>' * (2**20 + 1)
-    (folder / "tags.graphml").write_text(f"<graphml>{nodes.replace('id', 'x')}</graphml>")
+    (folder / "tags.graphml").write_text(f"<graphml>{'<key/>' * 2**20}</graphml>")
     return {
         "e.npz": ("load_dataset", "sizes it states"),
         "unused.npz": ("load_dataset", "read: "),
@@ -140,11 +141,11 @@ def write_all(folder: Path) -> dict[str, tuple[str, str]]:
         "lying.parquet": ("read_table", "unpacks to at least 268,435,"),
         "texts.parquet": ("read_table", "read: (100000, 1)"),
         "lists.parquet": ("read_table", "lists"),
-        "cells.csv": ("read_table", "16,777,219 cells; at most 16,777,216"),
+        "cells.csv": ("read_table", "16,777,220 cells; at most 16,777,216"),
         "bytes.csv": ("read_table", "268,435,457 bytes; at most 268,435,456"),
         "wide.csv": ("read_signals", "read: (3, 100000)"),
         "laughs.graphml": ("read_graphml", "DOCTYPE"),
-        "tags.graphml": ("read_graphml", "two nodes with the id ''"),
+        "tags.graphml": ("read_graphml", "more than 1,048,576 tags"),
     }
 
 
@@ -155,7 +156,9 @@ def test_bombs_take_little_time_and_memory(tmp_path):
     ran = subprocess.run([sys.executable, "-c", READ, todo], capture_output=True, text=True)
     answers = [json.loads(line) for line in ran.stdout.splitlines()]
     assert len(answers) == len(attacks), ran.stderr
-    for (name, (_, words)), (said, seconds, megabytes) in zip(attacks.items(), answers, strict=True):
+    for (name, (_, words)), (said, seconds, megabytes) in zip(
+        attacks.items(), answers, strict=True
+    ):
         assert words in said, (name, said)
         assert seconds < 2, (name, seconds)
         assert megabytes < 300, (name, megabytes)
@@ -208,10 +211,8 @@ def test_damaged_parquet_is_read_or_refused(tmp_path, seed):
         for place in rng.integers(0, len(changed), 3):
             changed[place] ^= 1 << int(rng.integers(8))
         path.write_bytes(changed)
-        try:
+        with suppress(InputError, MemoryError):
             read_table(path)
-        except (InputError, MemoryError):
-            pass
 
 
 def test_npz_arrays_are_those_that_were_saved(tmp_path):
@@ -234,7 +235,7 @@ def test_python_objects_and_other_zip_archives_are_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "z.npz", "w") as archive:
         archive.writestr("notes.txt", "x")
     with zipfile.ZipFile(tmp_path / "many.npz", "w") as archive:
-        for k in range(1000):
+        for k in range(2000):
             archive.writestr(f"{k}.npy", npy((0,)))
     for name in ("o.npz", "z.npz", "many.npz"):
         with pytest.raises(InputError, match="not an npz file, or damaged"):
