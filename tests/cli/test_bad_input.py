@@ -241,8 +241,9 @@ def test_links_that_lead_to_themselves(edgebelief, small):
     refused(edgebelief, [*learn, "loop.csv"], "loop.csv", *words)
     refused(edgebelief, [*learn, "loop.csv", "--force"], "loop.csv", *words)
     words = "link that leads to itself", "give the file itself"
-    for name in ("loop.csv", "loop.npz", "loop.parquet"):
+    for name in ("loop.csv", "loop.parquet"):
         refused(edgebelief, ["learn", name, "--out", "o.csv"], name, *words)
+    refused(edgebelief, ["fit", "loop.npz", "--out", "m.eb"], "loop.npz", *words)
     fit = ["fit", "distances.csv", "--out", "m.eb"]
     refused(edgebelief, [*fit, "-l", "loop.graphml"], "loop.graphml", *words)
     refused(edgebelief, [*fit, "-l", "labels.csv", "--prior", "loop.json"], "loop.json", *words)
