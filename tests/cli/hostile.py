@@ -495,11 +495,11 @@ def run_all(todo: Iterator[Case] | list[Case], folder: Path, jobs: int = 2) -> I
         out, err = ((place / f"std{name}").read_text(errors="replace") for name in ("out", "err"))
         left = tuple(p.name for p in place.iterdir() if p.name not in ("stdout", "stderr"))
         seconds, size = time.monotonic() - began, 1024.0 * usage.ru_maxrss
-        yield Ran(case, os.waitstatus_to_exitcode(status), seconds, size, out, err, left)
         for name in left:  # what sound commands wrote, the model among them
             if case.name == "the model":
                 shutil.move(place / name, folder / name)
         shutil.rmtree(place)
+        yield Ran(case, os.waitstatus_to_exitcode(status), seconds, size, out, err, left)
 
 
 def _start(case: Case, folder: Path, place: Path) -> int:
