@@ -169,7 +169,7 @@ def test_digits_do_not_cancel_where_theta_e_is_large(theta, rng):
     np.testing.assert_allclose(solution.weights, exact, rtol=1e-9)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["geometric", "uniform"])
 def test_up_to_the_largest_theta_the_solution_is_found(kind, rng):
     """1/sqrt(eps) = 6.7e7 for theta e; at twice that some of these problems fail."""
     e, support = distances_of_kind(kind, 12, rng), Complete(12)

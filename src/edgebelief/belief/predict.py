@@ -88,7 +88,7 @@ class EdgeBelief(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """The ends of an interval for the p of each candidate edge of one graph."""
+    """The ends of an interval for the p of each candidate edge of one graph; it holds its mean."""
 
     low: Float[np.ndarray, " edges"]
     high: Float[np.ndarray, " edges"]
@@ -233,12 +233,21 @@ def sample_graphs(
 
 
 def intervals(
-    key: Key | int, posterior: Posterior, data: DataLike, level: float = 0.9, n: int = 256
+    key: Key | int,
+    posterior: Posterior,
+    data: DataLike,
+    level: float = 0.9,
+    n: int = 256,
+    *,
+    beliefs: BeliefsOf[EdgeBelief] | None = None,
 ) -> list[Interval]:
-    """Compute a credible interval for the p of each edge of each graph.
+    """Compute a credible interval for the p of each edge of each graph, in which its mean lies.
 
-    It has equal tails and comes from `n` draws of the parameters. It says how precisely the labels
-    determine p, not whether the edge is present: a p of 0.5 can be known exactly.
+    It has equal tails and comes from `n` draws of the parameters. Where the posterior of p is so
+    skewed that its mean lies in a tail, as with separable labels or few of them (p is nearly 1, but
+    for a few draws), the interval is extended to the mean, and holds more than `level`. It says how
+    precisely the labels determine p, not whether the edge is present: a p of 0.5 can be known
+    exactly.
 
     Parameters
     ----------
@@ -249,6 +258,8 @@ def intervals(
         The posterior probability of the interval.
     n : int
         The number of draws. Memory for `n` numbers is needed for each pair of a graph.
+    beliefs : Predictions, optional
+        What `predict` returned for the same posterior and data, so that it is not computed again.
 
     Examples
     --------
@@ -261,7 +272,7 @@ def intervals(
     """
     ends = quantiles_of(level)
     data = as_dataset(data)
-    warn_if_unlike(posterior.fingerprint, data)
+    beliefs = predict(posterior, data) if beliefs is None else beliefs
     draws = {k: jnp.asarray(v) for k, v in posterior.draws(key, n).items()}
     computed: dict[int, Interval] = {}
     for stack in data.stacks():
@@ -269,7 +280,9 @@ def intervals(
             batch = batch_of_one(posterior.model, stack, row)
             logits = np.array(_logits_of(posterior.model.forward, draws, batch))[:, 0]
             low, high = np.quantile(logits, ends, axis=0, overwrite_input=True)
-            computed[t] = Interval(expit(low.astype(float)), expit(high.astype(float)))
+            mean = beliefs[t].mean
+            low, high = expit(low.astype(float)), expit(high.astype(float))
+            computed[t] = Interval(np.minimum(low, mean), np.maximum(high, mean))
     return [computed[t] for t in range(len(data))]
 
 

@@ -405,8 +405,9 @@ class GraphLearner(BaseEstimator):
         X, covariates
             As for `predict`.
         level : float or None
-            The probability of the interval in columns low and high; None leaves it out (it is slow
-            for large graphs).
+            The probability of the interval in columns low and high, which holds the probability of
+            the edge (`edgebelief.belief.intervals`); None leaves it out (it is slow for large
+            graphs).
         **rule
             As for `decide`; column decision.
 
@@ -422,9 +423,9 @@ class GraphLearner(BaseEstimator):
         graphs, beliefs, weights = self._predicted_all(X, covariates, level or 0.9)
         ranges = None
         if level is not None:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", belief.BeliefWarning)  # given a moment before
-                ranges = belief.intervals(self.seed_, self.posterior_, beliefs.data, level)
+            ranges = belief.intervals(
+                self.seed_, self.posterior_, beliefs.data, level, beliefs=beliefs
+            )
         frames = []
         for t, (record, edges) in enumerate(zip(graphs.data, beliefs, strict=True)):
             names = np.array(record.names, dtype=object)
