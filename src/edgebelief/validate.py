@@ -195,11 +195,12 @@ def check_number(value: Any, what: str) -> float:
         raise SettingTypeError(f"must be a number; got {value!r}.", argument=what) from None
 
 
-def check_whole(value: object, what: str, least: int) -> int:
-    """Return a setting that is a whole number, at least `least`."""
+def check_whole(value: object, what: str, least: int, most: float = np.inf) -> int:
+    """Return a setting that is a whole number, at least `least` and at most `most`."""
     number = check_number(value, what)
-    if not (number.is_integer() and number >= least):
-        problem = f"must be a whole number, at least {least}; got {value!r}."
+    if not (number.is_integer() and least <= number <= most):
+        bounds = f"at least {least}" + (f" and at most {most:,}" if most < np.inf else "")
+        problem = f"must be a whole number, {bounds}; got {value!r}."
         raise SettingError(problem, argument=what)
     return int(number)
 

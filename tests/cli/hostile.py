@@ -141,8 +141,9 @@ def make_files(folder: Path) -> None:
     save_dataset(folder / "data.npz", GraphDataset([e[upper]], [labels[upper]], [NAMES]))
     command = tuple(word.lstrip("@") for word in COMMANDS["fit"].split())
     command = tuple(FILES.get(word, word).replace("out.eb", "model.eb") for word in command)
-    ran = run_all([Case("the model", command, wrong=False)], folder, jobs=1)
-    if next(ran).code not in (0, 4):
+    # To the end, for the model is put in the folder after the generator has yielded.
+    [ran] = list(run_all([Case("the model", command, wrong=False)], folder, jobs=1))
+    if ran.code not in (0, 4):
         raise RuntimeError("the sound files cannot be fitted")
 
 

@@ -195,7 +195,7 @@ class ModelOptions:
             "Or between which shares of all pairs you believe to be joined, such as 0.05 0.5.",
         ),
     ] = None
-    depth: Annotated[int, _how("--depth INT", "Layers of the network, 1 to 100,000.", min=1)] = 200
+    depth: Annotated[int, _how("--depth INT", "Layers of the network.", min=1, max=10**5)] = 200
     scale: Annotated[
         str | None,
         _how(

@@ -170,12 +170,12 @@ def theta_range(e: Edges, support: Support) -> tuple[float, float]:
 
 def check_theta_for(theta: object, e: Edges, support: Support) -> float:
     """Return theta; refuse one at which float64 cannot hold the solution for these distances."""
-    value = check_theta(theta)
-    largest = float(np.abs(e).max())
-    if max(value, largest) > 1e290 or value * largest > 1e290:
-        raise InputError(f"theta times the distances overflows ({value:g} x {largest:g}); rescale.")
+    value, largest = check_theta(theta), float(np.abs(e).max())
     low, high = theta_range(e, support)
     if low <= value <= high:
+        if max(value, largest) > 1e290 or value * largest > 1e290:
+            problem = f"theta times the distances overflows ({value:g} x {largest:g}); rescale."
+            raise InputError(problem)
         return value
     why = "all pairs get the same weight, whatever their distances"
     if value > high:

@@ -24,6 +24,8 @@ from ..validate import check_choice, check_number
 # Networks compute in single precision, from 1e-38 to 3e38: this leaves room for the tails of a
 # prior and for products with distances and duals.
 TINY, HUGE = 1e-20, 1e20
+# Normal priors are for coefficients of logits, and a logit of a thousand is certain already.
+LARGEST = 1e6
 # A relative spread below this is hardly more than the rounding of single precision, 1e-7.
 NARROW = 1e-6
 # With this log_sd, the paper's widest, 95 % of a lognormal spans 17 orders of magnitude.
@@ -297,9 +299,9 @@ def normal(mean: float, sd: float) -> Normal:
     >>> normal(0, 1000).median
     0.0
     """
-    mean, sd = check_number(mean, "mean"), _in_range(sd, "sd")
-    if not abs(mean) <= HUGE:
-        raise _out_of_range("mean", mean, f"between {-HUGE:g} and {HUGE:g}")
+    mean, sd = check_number(mean, "mean"), _in_range(sd, "sd", LARGEST)
+    if not abs(mean) <= LARGEST:
+        raise _out_of_range("mean", mean, f"between {-LARGEST:g} and {LARGEST:g}")
     if mean != 0:
         _check_width(sd / abs(mean), mean, "sd", sd)
     return Normal(mean, sd)
@@ -397,10 +399,10 @@ def _positive(value: float, what: str) -> float:
     return number
 
 
-def _in_range(value: float, what: str) -> float:
+def _in_range(value: float, what: str, largest: float = HUGE) -> float:
     number = _positive(value, what)
-    if not TINY <= number <= HUGE:
-        raise _out_of_range(what, number, f"between {TINY:g} and {HUGE:g}")
+    if not TINY <= number <= largest:
+        raise _out_of_range(what, number, f"between {TINY:g} and {largest:g}")
     return number
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numpy.linalg import LinAlgError
+
 from .cells import integrate_by_cells
 from .conditional import Conditional, Sketch
 from .grid import SPACING, TRUST, integrate_by_grid
@@ -36,7 +38,10 @@ def integrate(
     grids = []
     if not rivals:
         for spacing, ridge in ((SPACING, False), (SPACING, True), (SPACING / 2, True)):
-            grids.append(integrate_by_grid(posterior, best, spacing, ridge))
+            try:
+                grids.append(integrate_by_grid(posterior, best, spacing, ridge))
+            except LinAlgError:  # so steep that its covariance is none to rounding
+                break
             if grids[-1].error < TRUST:
                 return grids[-1]
     cells = integrate_by_cells(posterior, [best, *rivals], most_terms)
