@@ -10,6 +10,7 @@ from edgebelief.data import (
     StochasticBlock,
     WattsStrogatz,
 )
+from edgebelief.errors import SettingError
 
 ENSEMBLES = [
     RandomGeometric(0.32),

@@ -67,7 +67,11 @@ def test_log_density_adds_up(x64):
         (lambda: lognormal("1", 2), TypeError, "median must be a number"),
         (lambda: loguniform(2, 1), ValueError, "low must be below high"),
         (lambda: normal(0, -1), ValueError, "sd must be positive"),
-        (lambda: lognormal(1e300, 1), ValueError, r"median must be between 1e-20 and 1e\+20; .*unit"),
+        (
+            lambda: lognormal(1e300, 1),
+            ValueError,
+            r"median must be between 1e-20 and 1e\+20; .*unit",
+        ),
         (lambda: lognormal(1e-300, 1), ValueError, "median must be between .* single precision"),
         (lambda: lognormal(1, 1e300), ValueError, r"log_sd must be at most 10; .* loguniform\(low"),
         (lambda: lognormal(2, 1e-300), ValueError, r"For a known value use fixed\(2\)"),

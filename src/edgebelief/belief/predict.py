@@ -247,7 +247,9 @@ def sample_graphs(
             graph_key = jax.random.fold_in(stack_key, row)
             batch = batch_of_one(posterior.model, stack, row)
             if connected:
-                sampled[t] = _connected_graphs(graph_key, posterior, batch, stack.support, n, int(t))
+                sampled[t] = _connected_graphs(
+                    graph_key, posterior, batch, stack.support, n, int(t)
+                )
             else:
                 keys = jax.random.split(graph_key, n)
                 edges = _edges_of(posterior.model.forward, draws, batch, keys)

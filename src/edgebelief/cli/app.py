@@ -61,8 +61,12 @@ def simulate(
         float, o.option("--density SHARE", "Share of the pairs that are joined.", max=1)
     ] = 0.2,
     nodes: Annotated[int, o.option("--nodes INT", "Nodes of each graph.", min=2, max=10**7)] = 20,
-    signals: Annotated[int, o.option("--signals INT", "Signals on each graph.", min=1, max=10**8)] = 200,
-    graphs: Annotated[int, o.option("--graphs INT", "Graphs, in an .npz data set.", min=1, max=10**5)] = 20,
+    signals: Annotated[
+        int, o.option("--signals INT", "Signals on each graph.", min=1, max=10**8)
+    ] = 200,
+    graphs: Annotated[
+        int, o.option("--graphs INT", "Graphs, in an .npz data set.", min=1, max=10**5)
+    ] = 20,
     seed: o.Seed = 0,
     force: o.Force = False,
 ) -> None:
@@ -94,12 +98,13 @@ def learn(
         o.option("--theta NUMBER", "Or the sparsity parameter itself. By default, 1.", min=0),
     ] = None,
     bootstrap: Annotated[
-        int, o.option(
+        int,
+        o.option(
             "--bootstrap INT",
             "Resamples, for how often each edge comes back.",
             min=0,
             max=10**5,
-        )
+        ),
     ] = 0,
     metric: o.Metric = "sqeuclidean",
     preprocess: o.Preprocess = "auto",

@@ -306,7 +306,10 @@ default="sqeuclidean"
         delta = validate.check_number(self.delta, "delta")
         if not (np.isfinite(delta) and delta > 0):
             raise SettingError(f"must be positive and finite; got {delta:g}.", argument="delta")
-        if validate.check_whole(self.bootstrap, "bootstrap", 0, MOST_RESAMPLES) and self._is_precomputed():
+        if (
+            validate.check_whole(self.bootstrap, "bootstrap", 0, MOST_RESAMPLES)
+            and self._is_precomputed()
+        ):
             raise SettingError(
                 "resamples signals, and with the metric 'precomputed' there are none",
                 argument="bootstrap",
