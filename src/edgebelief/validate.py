@@ -24,8 +24,8 @@ from .errors import (
 
 # Of signals: squares of larger ones, added up, leave double precision.
 LARGEST = 1e150
-# Of weights, in their unit. Their logarithms get a normal prior with sd 10, which reaches there; over
-# wider ranges the mean of a lognormal, its median times exp(sd^2/2), overflows.
+# Of weights, in their unit. Their logarithms get a normal prior with sd 10, which reaches there;
+# over wider ranges the mean of a lognormal, its median times exp(sd^2/2), overflows.
 LIGHTEST, HEAVIEST = 1e-15, 1e15
 # In Python a node is left out by hand; a shell has an option for it.
 LEAVE_NODE_OUT = Remedy("leave the node out", Setting("nodes", python=""))

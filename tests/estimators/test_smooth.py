@@ -459,5 +459,5 @@ def test_theta_and_resamples_are_bounded():
     for theta in (1e100, 1e-300):
         with pytest.raises(ValueError, match=r"theta must be from .* to .* with these distances"):
             SmoothGraph(theta=theta).fit(x)
-    with pytest.raises(ValueError, match="bootstrap must be a whole number.* at most 100,000"):
+    with pytest.raises(ValueError, match=r"bootstrap must be a whole number.* at most 100,000"):
         SmoothGraph(bootstrap=10**12).fit(x)

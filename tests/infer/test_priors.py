@@ -83,6 +83,7 @@ def test_log_density_adds_up(x64):
         (lambda: normal(0, 1e300), ValueError, "sd must be between"),
         (lambda: normal(5, 1e-9), ValueError, r"fixed\(5\)"),
         (lambda: half_normal(1e-300), ValueError, "scale must be between"),
+        (lambda: fixed("1"), TypeError, "a fixed value must be a number"),
         (lambda: fixed(1e300), ValueError, r"value must be at most 1e\+20 in size"),
         (lambda: Prior(theta=0.5), TypeError, "prior of theta must be made by lognormal"),
         (lambda: Prior.named("best"), ValueError, "there are .*altered"),

@@ -16,7 +16,8 @@ SCALE, NOISE = 5.0, 0.1
 
 class BeliefWarning(UserWarning):
     """The inputs of a prediction are not like those of the fit, or, to be scored, the very same; or
-    what is predicted is beyond double precision."""
+    what is predicted is beyond double precision.
+    """
 
 
 def warn_if_unlike(fitted: Fingerprint, data: GraphDataset) -> None:

@@ -176,8 +176,8 @@ def _parts(stack: Stack, n: int) -> list[Stack]:
     return [stack.part(slice(first, first + size)) for first in range(0, n_graphs, size)]
 
 
-def _exp(log_weights: AnyArray) -> AnyArray:
-    return np.exp(np.minimum(log_weights, MOST))
+def _exp(log_weights: AnyArray) -> Float[np.ndarray, "..."]:
+    return np.exp(np.minimum(np.asarray(log_weights), MOST))
 
 
 class _Mixture(NamedTuple):

@@ -28,7 +28,6 @@ from .implicit import converged_state
 from .newton import newton_solve
 from .systems import Edges, Nodes
 
-
 # The matrix of a Newton step, diag(1/lam^2) + (D + A)/2, is singular to working precision where the
 # duals are larger; they grow like theta times the distance from a node to its nearest.
 LARGEST_DUAL = 1 / np.sqrt(np.finfo(float).eps)

@@ -236,7 +236,10 @@ def fixed(value: ArrayLike) -> Fixed:
     >>> Prior.named("altered").replace(theta=fixed(0.16))["theta"].median
     0.16
     """
-    array = np.asarray(value, float)
+    array = np.asarray(value)
+    if array.dtype.kind not in "iuf":  # no text, which NumPy would take for a number
+        raise InputTypeError(f"a fixed value must be a number, or some in a row; got {value!r}.")
+    array = array.astype(float)
     if array.ndim > 1 or array.size == 0 or not np.isfinite(array).all():
         raise InputError(f"a fixed value must be a finite number, or some in a row; got {value!r}.")
     if not (np.abs(array) <= HUGE).all():
