@@ -50,11 +50,11 @@ def test_functions_see_the_sampled_graphs(posterior, data):
 
 
 def test_connected_graphs_are_in_one_piece(posterior, data):
-    for connected in (True, False):
-        found = propagate(
-            0, posterior, data, nx.number_connected_components, 20, connected=connected
-        )
-        assert all((pieces == 1).all() == connected for pieces in found)
+    pieces = nx.number_connected_components
+    free = np.concatenate(propagate(0, posterior, data, pieces, 50))
+    assert free.max() > 1  # or the next line would say nothing
+    given = np.concatenate(propagate(0, posterior, data, pieces, 50, connected=True))
+    assert (given == 1).all()
 
 
 def test_texts_and_truths_are_values_too(posterior, data):

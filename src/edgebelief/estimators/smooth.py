@@ -69,8 +69,9 @@ default="sqeuclidean"
         have (`edgebelief.data.distances`). A callable metric then sees the NaN and must deal with
         it. Precomputed distances can have no gaps.
     bootstrap : int, default=0
-        How many times (at most 100,000) to resample the signals, with replacement, and learn the graph again, each
-        time at the theta of the fit (`theta_`; a wanted `degree` or `density` is not sought anew).
+        How many times (at most 100,000) to resample the signals, with replacement, and learn the
+        graph again, each time at the theta of the fit (`theta_`; a wanted `degree` or `density` is
+        not sought anew).
         Gives `edge_frequencies_`. Signals are resampled one by one, as if they were independent:
         for time series with memory the frequencies are too near to 0 and 1.
     random_state : int, RandomState instance or None, default=None
