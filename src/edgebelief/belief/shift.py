@@ -51,7 +51,7 @@ def warn_if_unlike(posterior: Posterior, data: GraphDataset) -> None:
         problems.append(
             f"the model was fitted to graphs of {known} nodes, and is asked about {asked}: its "
             f"probabilities tend to be too high in smaller graphs and too low in larger ones. Fit "
-            f"graphs of such sizes; for dense graphs, see size_aware."
+            f"graphs of such sizes; for dense ones, a size-aware model may do."
         )
     for problem in problems:
         warnings.warn(problem, BeliefWarning, stacklevel=3)

@@ -42,7 +42,7 @@ def simulated(
     if many:
         with this.working(f"drawing {graphs} graphs"):
             save_dataset(out, made.sample(seed))
-        this.say(f"{out}: {graphs} graphs of {nodes} nodes, with distances and edges")
+        this.say(f"{out}: {count(graphs, 'graph')} of {nodes} nodes, with distances and edges")
     else:
         graph_key, signal_key = split(seed, 2)
         names = [f"node{i}" for i in range(nodes)]
