@@ -165,7 +165,7 @@ def predict(posterior: Posterior, data: DataLike, *, memory: float = 256e6) -> P
     ((28,), True)
     """
     data = as_dataset(data)
-    warn_if_unlike(posterior.fingerprint, data)
+    warn_if_unlike(posterior, data)
     table = _Table.of(posterior)
     beliefs: list[EdgeBelief | None] = [None] * len(data)
     scores = np.zeros(len(data))
@@ -238,7 +238,7 @@ def sample_graphs(
     [1, 1, 1]
     """
     n, data = check_whole(n, "n", 1), as_dataset(data)
-    warn_if_unlike(posterior.fingerprint, data)
+    warn_if_unlike(posterior, data)
     params_key, edges_key = split(key, 2)
     draws = {k: jnp.asarray(v) for k, v in posterior.draws(params_key, n).items()}
     sampled: dict[int, np.ndarray] = {}
