@@ -1,0 +1,31 @@
+"""Evidence: what the data say about a pair of nodes, the whole graph considered."""
+
+from .base import Evidence
+from .choose import applicable
+from .compute import check_names, compute, compute_all
+from .correlation import PartialCorrelation, RankCorrelation, SignedCorrelation
+from .custom import Custom
+from .diffusion import Diffusion
+from .forest import ForestImportance
+from .information import MutualInformation
+from .precision import Precision
+from .profile import Profile
+from .smooth import SmoothStructure
+
+__all__ = [
+    "Custom",
+    "Diffusion",
+    "Evidence",
+    "ForestImportance",
+    "MutualInformation",
+    "PartialCorrelation",
+    "Precision",
+    "Profile",
+    "RankCorrelation",
+    "SignedCorrelation",
+    "SmoothStructure",
+    "applicable",
+    "check_names",
+    "compute",
+    "compute_all",
+]
