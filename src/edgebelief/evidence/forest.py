@@ -5,10 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float
 
 from ..validate import check_least
 from .base import Evidence, OnPairs, Values
 from .numerics import standardised
+
+# Signals that a tree sees; of more it takes a random part, which bounds the time.
+SIGNALS = 256
+# Relative to the share of a node if all mattered alike: what keeps the logarithm of a share finite.
+FLOOR = 0.01
 
 
 @dataclass(frozen=True)
@@ -63,24 +69,43 @@ class ForestImportance(Evidence):
         return ("forest",)
 
     def of(self, values: Values) -> tuple[OnPairs, ...]:
-        from sklearn.ensemble import ExtraTreesRegressor
-
         order = np.lexsort(values)
         x = standardised(values[:, order])
-        n_signals, n_nodes = x.shape
-        share = np.zeros((n_nodes, n_nodes))
+        n_nodes = x.shape[1]
+        rng = np.random.default_rng(self.seed)
+        v = np.zeros((n_nodes, n_nodes))
         for j in range(n_nodes):
             others = np.arange(n_nodes) != j
-            # Subsamples bound the time; fewer than 256 signals are all used.
-            forest = ExtraTreesRegressor(
-                self.n_trees, max_features="sqrt", min_samples_leaf=3, random_state=self.seed,
-                bootstrap=n_signals > 256, max_samples=256 if n_signals > 256 else None,
-            )  # fmt: skip
-            forest.fit(x[:, others], x[:, j])
-            share[j, others] = forest.feature_importances_ * (n_nodes - 1)
-        channel = np.empty_like(share)
-        channel[np.ix_(order, order)] = np.log(0.01 + np.maximum(share, share.T))
+            v[others, j] = self._importances(x[:, others], x[:, j], rng)
+        v *= (n_nodes - 1) / np.maximum(v.sum(0), np.finfo(float).tiny)
+        channel = np.empty_like(v)
+        channel[np.ix_(order, order)] = np.log(FLOOR + np.maximum(v, v.T))
         return (channel,)
 
+    def _importances(
+        self,
+        x: Float[np.ndarray, "signals others"],
+        y: Float[np.ndarray, " signals"],
+        rng: np.random.Generator,
+    ) -> Float[np.ndarray, " others"]:
+        """Return how much of the variance of y each of the others explains, summed over trees.
+
+        The trees are grown one by one: scikit-learn's forests change the warnings filter of the
+        whole process, which is not safe in a thread.
+        """
+        from sklearn.tree import ExtraTreeRegressor
+
+        total = np.zeros(x.shape[1])
+        single = x.astype(np.float32)  # what trees compare
+        for seed in rng.integers(2**31 - 1, size=self.n_trees):
+            rows = rng.permutation(len(y))[:SIGNALS]
+            # Leaves of three signals or more: smaller ones follow noise, and take time.
+            tree = ExtraTreeRegressor(
+                max_features="sqrt", min_samples_leaf=3, random_state=int(seed)
+            ).fit(single[rows], y[rows, None], check_input=False)
+            total += tree.tree_.compute_feature_importances(normalize=False)
+        return total
+
     def seconds(self, n_nodes: int, n_signals: float) -> float:
-        return n_nodes * self.n_trees * (1e-3 + 1e-6 * min(n_signals, 256) * np.sqrt(n_nodes))
+        n = min(n_signals, SIGNALS)
+        return 1e-2 + n_nodes * self.n_trees * (1e-4 + 4e-7 * n * n_nodes**0.5)
