@@ -24,6 +24,7 @@ from edgebelief.evidence import (
     Diffusion,
     Evidence,
     ForestImportance,
+    MostLikelyGraph,
     MutualInformation,
     PartialCorrelation,
     Precision,
@@ -38,14 +39,18 @@ OF_SIGNALS: tuple[Evidence, ...] = (
     PartialCorrelation(), SignedCorrelation(), RankCorrelation(), MutualInformation(),
     ForestImportance(),
 )  # fmt: skip
+OF_DISTANCES: tuple[Evidence, ...] = (
+    MostLikelyGraph(), Precision(), Diffusion(), Profile(), SmoothStructure(),
+)  # fmt: skip
 ROWS: dict[str, tuple[Evidence, ...]] = {
     "base": (),
+    "+ likelihood": (MostLikelyGraph(),),
     "+ precision": (Precision(),),
     "+ diffusion, profile": (Diffusion(), Profile()),
     "+ smooth": (SmoothStructure(),),
-    "+ all of distances": (Precision(), Diffusion(), Profile(), SmoothStructure()),
+    "+ all of distances": OF_DISTANCES,
     "+ all of signals": OF_SIGNALS,
-    "+ all": (Precision(), Diffusion(), Profile(), SmoothStructure(), *OF_SIGNALS),
+    "+ all": (*OF_DISTANCES, *OF_SIGNALS),
 }
 
 
@@ -103,9 +108,7 @@ def main() -> None:
         problem = quality.DATA[name][0](arguments.data, arguments.draw)
         sides = problem.signals or (None, None)
         usable = tuple(
-            kind
-            for kind in ROWS["+ all"]
-            if not kind.needs_signals or problem.signals is not None
+            kind for kind in ROWS["+ all"] if not kind.needs_signals or problem.signals is not None
         )
         start = time.perf_counter()
         channels = [evidence_of(usable, d, x) for d, x in zip(problem[:2], sides, strict=True)]

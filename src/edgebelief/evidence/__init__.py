@@ -2,12 +2,13 @@
 
 from .base import Evidence
 from .choose import applicable
-from .compute import check_names, compute, compute_all
+from .gather import check_names, compute, compute_all
 from .correlation import PartialCorrelation, RankCorrelation, SignedCorrelation
 from .custom import Custom
 from .diffusion import Diffusion
 from .forest import ForestImportance
 from .information import MutualInformation
+from .likelihood import MostLikelyGraph
 from .precision import Precision
 from .profile import Profile
 from .smooth import SmoothStructure
@@ -17,6 +18,7 @@ __all__ = [
     "Diffusion",
     "Evidence",
     "ForestImportance",
+    "MostLikelyGraph",
     "MutualInformation",
     "PartialCorrelation",
     "Precision",

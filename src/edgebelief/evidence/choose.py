@@ -9,12 +9,14 @@ from .correlation import PartialCorrelation, RankCorrelation, SignedCorrelation
 from .diffusion import Diffusion
 from .forest import ForestImportance
 from .information import MutualInformation
+from .likelihood import MostLikelyGraph
 from .precision import Precision
 from .profile import Profile
 from .smooth import SmoothStructure
 
 # In the order of what they are worth for their time.
 ALL: tuple[Evidence, ...] = (
+    MostLikelyGraph(),
     Precision(),
     Diffusion(),
     Profile(),
@@ -47,7 +49,7 @@ def applicable(
     --------
     >>> from edgebelief.evidence import applicable
     >>> [kind.name for kind in applicable([20] * 5)]
-    ['precision', 'diffusion', 'profile', 'smooth']
+    ['likelihood', 'precision', 'diffusion', 'profile', 'smooth']
     >>> "forest" in [kind.name for kind in applicable([500], [200])]
     False
     """

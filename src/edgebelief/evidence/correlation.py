@@ -61,7 +61,7 @@ class RankCorrelation(Evidence):
            [1., 1.]])
     """
 
-    name = "rank correlation"
+    name = "rank-correlation"
     needs_signals = True
 
     @property
@@ -82,8 +82,8 @@ class PartialCorrelation(Evidence):
         K = ((1 - s) C + s I)^-1        C the correlations, s estimated
         channel:  -K_ij / sqrt(K_ii K_jj)    in [-1, 1]
 
-    Missing values: taken to be the node's mean. Time is that of a product and an inverse:
-    O(P N^2 + N^3).
+    Missing values: taken to be the node's mean. 0 for a constant node. Time is that of a product
+    and an inverse: O(P N^2 + N^3).
 
     Examples
     --------
@@ -95,7 +95,7 @@ class PartialCorrelation(Evidence):
     (np.True_, np.True_)
     """
 
-    name = "partial correlation"
+    name = "partial-correlation"
     needs_signals = True
 
     @property
@@ -106,9 +106,13 @@ class PartialCorrelation(Evidence):
         from sklearn.covariance import ledoit_wolf
 
         x = standardised(values)
+        if len(x) < 2:
+            return (np.zeros((x.shape[1],) * 2),)
         covariance, _ = ledoit_wolf(x, assume_centered=True)
-        covariance += 1e-9 * np.eye(len(covariance))  # constant nodes, or no shrinkage at all
-        return (partial_correlation(np.linalg.inv(covariance)),)
+        eigenvalues, vectors = np.linalg.eigh(covariance)
+        # None below a millionth: there may be no shrinkage, and constant nodes have no variance.
+        precision = (vectors / np.maximum(eigenvalues, 1e-6)) @ vectors.T
+        return (partial_correlation(precision),)
 
     def seconds(self, n_nodes: int, n_signals: float) -> float:
         return 1e-3 + 5e-9 * n_signals * n_nodes**2 + 2e-9 * n_nodes**3

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..errors import SettingError
 from .base import Evidence, OnPairs, Values
 from .numerics import check_positive, off_diagonal, over_roots
 
@@ -17,8 +18,8 @@ class Diffusion(Evidence):
         W = exp(-(e - min e) / (c sd(e)))    S = D^-1/2 W D^-1/2,  d = W 1
         channel k:  (S^k)_ij / sqrt((S^k)_ii (S^k)_jj)    in [0, 1] for an even k
 
-    Two nodes with a common surrounding have a large value, whatever their own distance. W has ones
-    on its diagonal.
+    Two nodes with a common surrounding have a large value, whatever their own distance. W has zeros
+    on its diagonal: no step of the walk stays.
 
     Time is that of one eigendecomposition and, for each power, a product: O(N^3).
 
@@ -33,22 +34,21 @@ class Diffusion(Evidence):
     --------
     >>> import numpy as np
     >>> from edgebelief.evidence import Diffusion
-    >>> blocks = 10.0 * (np.arange(4)[:, None] // 2 != np.arange(4) // 2)
-    >>> (channel,) = Diffusion(powers=(2,), width=0.1).of(blocks)
-    >>> channel.round(2)
-    array([[1., 1., 0., 0.],
-           [1., 1., 0., 0.],
-           [0., 0., 1., 1.],
-           [0., 0., 1., 1.]])
+    >>> x = np.array([0, 0.1, 0.2, 5, 5.1, 5.2])  # two groups
+    >>> (channel,) = Diffusion(powers=(8,), width=0.5).of(abs(x[:, None] - x))
+    >>> channel[0].round(2)
+    array([1.  , 0.99, 0.99, 0.2 , 0.2 , 0.2 ])
     """
 
     powers: tuple[int, ...] = (2, 4, 8)
-    width: float = 0.5
+    width: float = 2.0
 
     name = "diffusion"
 
     def __post_init__(self) -> None:
         check_positive(self.powers, "powers")
+        if any(k % 2 for k in self.powers):
+            raise SettingError(f"must be even numbers; got {self.powers!r}.", argument="powers")
         check_positive((self.width,), "width")
 
     @property
@@ -57,8 +57,9 @@ class Diffusion(Evidence):
 
     def of(self, values: Values) -> tuple[OnPairs, ...]:
         e = off_diagonal(values)
-        w = np.exp(-(values - e.min()) / (self.width * (e.std() or 1.0)))
-        np.fill_diagonal(w, 1.0)
+        above = values - e.min()
+        np.fill_diagonal(above, np.inf)
+        w = np.exp(-above / (self.width * (e.std() or 1.0)))
         root = np.sqrt(w.sum(0))
         eigenvalues, vectors = np.linalg.eigh(w / np.outer(root, root))
         return tuple(over_roots((vectors * eigenvalues**k) @ vectors.T) for k in self.powers)

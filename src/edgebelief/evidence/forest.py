@@ -69,15 +69,17 @@ class ForestImportance(Evidence):
         return ("forest",)
 
     def of(self, values: Values) -> tuple[OnPairs, ...]:
-        order = np.lexsort(values)
-        x = standardised(values[:, order])
+        x = standardised(values)
+        order = np.lexsort(x)
+        x = np.ascontiguousarray(x[:, order])
         n_nodes = x.shape[1]
         rng = np.random.default_rng(self.seed)
         v = np.zeros((n_nodes, n_nodes))
         for j in range(n_nodes):
             others = np.arange(n_nodes) != j
             v[others, j] = self._importances(x[:, others], x[:, j], rng)
-        v *= (n_nodes - 1) / np.maximum(v.sum(0), np.finfo(float).tiny)
+        explained = v.sum(0)
+        v *= (n_nodes - 1) / np.where(explained > 0, explained, 1.0)
         channel = np.empty_like(v)
         channel[np.ix_(order, order)] = np.log(FLOOR + np.maximum(v, v.T))
         return (channel,)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import rankdata
 
+from ..validate import check_least
 from .base import Evidence, OnPairs, Values
 
 
@@ -17,8 +18,8 @@ class MutualInformation(Evidence):
         I = sum_uv p_uv log(p_uv / (p_u p_v)) - (B_i - 1)(B_j - 1)/(2 P)
         channel:  sign(I) sqrt(1 - exp(-2 |I|))    in (-1, 1)
 
-    What is subtracted is the expectation if the two were independent (B_i: the bins of node i that
-    are not empty). For normal signals I = -log(1 - r^2)/2, and the channel is |r|, up to the bins.
+    What is subtracted is about the expectation if the two were independent (B_i: the bins of node i
+    that are not empty). For normal signals I = -log(1 - r^2)/2, and the channel is |r|, up to the bins.
 
     Missing values: over the signals that both nodes have. Time is that of the product of all
     indicators of bins: O(P (N B)^2).
@@ -41,13 +42,11 @@ class MutualInformation(Evidence):
 
     bins: int = 8
 
-    name = "mutual information"
+    name = "mutual-information"
     needs_signals = True
 
     def __post_init__(self) -> None:
-        from ..validate import check_whole
-
-        check_whole(self.bins, "bins", 2)
+        check_least(self, bins=2)
 
     @property
     def channels(self) -> tuple[str, ...]:

@@ -54,17 +54,17 @@ def correlation(x: Values) -> OnPairs:
     variance = square - first**2 / n
     flat = variance <= ROUNDING * n * (means**2)[:, None]
     variance = np.where(flat | (variance <= ROUNDING * square), 0.0, variance)
-    scale = np.sqrt(variance * variance.T)
+    scale = np.sqrt(variance) * np.sqrt(variance.T)
     result = np.divide(cross, scale, out=np.zeros_like(cross), where=scale > 0)
     return np.clip((result + result.T) / 2, -1.0, 1.0)
 
 
 def standardised(x: Values) -> Float[np.ndarray, "rows nodes"]:
-    """Return columns with mean 0 and standard deviation 1; gaps and constant columns are 0."""
+    """Fill gaps by means; return columns with mean 0 and variance 1, constant ones as 0."""
+    x = np.ascontiguousarray(x)  # one order of summation, so that permuted columns are the same
     there = ~np.isnan(x)
-    n = np.maximum(there.sum(0), 1)
-    means = np.where(there, x, 0.0).sum(0) / n
+    means = np.where(there, x, 0.0).sum(0) / np.maximum(there.sum(0), 1)
     centred = np.where(there, x - means, 0.0)
-    sd = np.sqrt((centred**2).sum(0) / n)
+    sd = np.sqrt((centred**2).mean(0))
     sd[sd <= np.sqrt(ROUNDING) * np.abs(means)] = 0.0
     return np.divide(centred, sd, out=np.zeros_like(centred), where=sd > 0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .base import Evidence, OnPairs, Values
-from .numerics import ROUNDING, off_diagonal
+from .numerics import ROUNDING
 
 
 @dataclass(frozen=True)
@@ -39,16 +39,17 @@ class Profile(Evidence):
         n = len(values) - 2  # others of a pair
         if n < 2:
             return (np.zeros_like(values),)
-        e = values - off_diagonal(values).mean()  # a constant changes no correlation
+        # A constant changes no correlation: each row minus its mean, so that sums keep their digits.
+        e = values - values.sum(1, keepdims=True) / (n + 1)
         np.fill_diagonal(e, 0.0)
-        first = e.sum(1)[:, None] - e  # [i, j]: of i, over all k but i and j
-        square = (e**2).sum(1)[:, None] - e**2
-        cross = e @ e - first * first.T / n
-        variance = square - first**2 / n
+        square = (e**2).sum(1, keepdims=True)
+        first = e.sum(1, keepdims=True) - e  # [i, j]: of i, over all k but i and j
+        variance = square - e**2 - first**2 / n
         variance[variance <= ROUNDING * square] = 0.0
-        scale = np.sqrt(variance * variance.T)
+        cross = e @ e.T - first * first.T / n
+        scale = np.sqrt(variance) * np.sqrt(variance.T)
         result = np.divide(cross, scale, out=np.zeros_like(cross), where=scale > 0)
-        return (np.clip(result, -1.0, 1.0),)
+        return (np.clip(result / 2 + result.T / 2, -1.0, 1.0),)
 
     def seconds(self, n_nodes: int, n_signals: float) -> float:
         return 1e-3 + 1e-9 * n_nodes**3

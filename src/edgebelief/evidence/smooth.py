@@ -15,6 +15,10 @@ from .numerics import check_positive, typical
 # the components of a graph finite, about 2/(n GROUND) for components of n nodes.
 GROUND = 1e-3
 
+# Distances beyond this many typical ones count as this many: theta times them, squared, must leave
+# digits for the weights, and no pair so far apart has one.
+FARTHEST = 1e4
+
 
 @dataclass(frozen=True)
 class SmoothStructure(Evidence):
@@ -63,7 +67,7 @@ class SmoothStructure(Evidence):
 
     def of(self, values: Values) -> tuple[OnPairs, ...]:
         support = Complete(len(values))
-        e = support.to_vector(values) / typical(values)
+        e = np.clip(support.to_vector(values) / typical(values), -FARTHEST, FARTHEST)
         channels: list[OnPairs] = []
         for theta in self.thetas:
             a = solve(e, theta).adjacency()

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from ..cores import n_cores
 from ..data import GraphDataset, GraphRecord
 from ..errors import DoesNotApply, InputError, SettingError
-from ..validate import check_distances, check_signals
+from ..validate import check_signals
 from .base import Evidence
 
 Vectors = dict[str, Float[np.ndarray, " edges"]]
@@ -44,8 +44,7 @@ def compute(evidence: Sequence[Evidence], e: object, signals: object = None) -> 
     >>> abs(found["precision 1e-06"]).round(3)
     array([0.707, 0.   , 0.707])
     """
-    vector, _ = check_distances(e)
-    return compute_all(evidence, GraphDataset([vector]), None if signals is None else [signals])[0]
+    return compute_all(evidence, GraphDataset([e]), None if signals is None else [signals])[0]
 
 
 def compute_all(
@@ -112,11 +111,30 @@ def _checked(
             f"the evidence {needy[0]!r} is computed from signals, and there are only distances"
         )
         raise DoesNotApply(problem, graph=t, remedy=["pass the signals", "leave it out"])
-    array = check_signals(x, record.names, allow_nan=True)
-    if array.shape[1] != len(record.names):
-        problem = f"have {array.shape[1]} columns; the graph has {len(record.names)} nodes."
-        raise InputError(problem, argument="signals", graph=t)
-    return array
+    try:
+        array = check_signals(x, record.names, allow_nan=True)
+        if array.shape[1] != len(record.names):
+            problem = f"have {array.shape[1]} columns; the graph has {len(record.names)} nodes."
+            raise InputError(problem, argument="signals")
+        return array[:, _order(x, record.names)]
+    except InputError as error:
+        raise error.but(graph=t) from None
+
+
+def _order(x: Any, names: Sequence[str]) -> list[int]:
+    """Return which columns of signals are the nodes of the graph, in its order.
+
+    Columns without names, and those of a graph whose nodes have only numbers, are in that order.
+    """
+    numbers = [str(i) for i in range(len(names))]
+    columns = [str(name) for name in getattr(x, "columns", names)]
+    if sorted(columns) == sorted(names):
+        return [columns.index(name) for name in names]
+    if list(names) == numbers:
+        return list(range(len(names)))
+    other = next(name for name in columns if name not in names)
+    problem = f"have the column {other!r}, which is no node of the graph."
+    raise InputError(problem, argument="signals")
 
 
 def _vectors(
