@@ -77,8 +77,8 @@ def test_signals_of_another_graph_are_refused(graphs):
         compute_all(KINDS, data, [signals[0]] * 3)
     with pytest.raises(InputError, match="are 2 for 3 graphs"):
         compute_all(KINDS, data, signals[:2])
+    signals[0][3, 2] = np.inf
     with pytest.raises(InputError, match=r"graph 0: signals\[3, '2'\] is inf"):
-        signals[0][3, 2] = np.inf
         compute_all(KINDS, data, signals)
 
 

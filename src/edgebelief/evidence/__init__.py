@@ -2,11 +2,11 @@
 
 from .base import Evidence
 from .choose import applicable
-from .gather import check_names, compute, compute_all
 from .correlation import PartialCorrelation, RankCorrelation, SignedCorrelation
 from .custom import Custom
 from .diffusion import Diffusion
 from .forest import ForestImportance
+from .gather import check_names, compute, compute_all
 from .information import MutualInformation
 from .likelihood import MostLikelyGraph
 from .precision import Precision

@@ -110,4 +110,4 @@ class ForestImportance(Evidence):
 
     def seconds(self, n_nodes: int, n_signals: float) -> float:
         n = min(n_signals, SIGNALS)
-        return 1e-2 + n_nodes * self.n_trees * (1e-4 + 4e-7 * n * n_nodes**0.5)
+        return 1e-2 + n_nodes * self.n_trees * (5e-4 + 4e-7 * n * n_nodes**0.5)

@@ -91,7 +91,14 @@ def compute_all(
 
 
 def check_names(evidence: Sequence[Evidence]) -> tuple[str, ...]:
-    """Return the names of all channels; refuse two of one name."""
+    """Return the names of all channels; refuse two of one name.
+
+    Examples
+    --------
+    >>> from edgebelief.evidence import Diffusion, Profile, check_names
+    >>> check_names([Profile(), Diffusion(powers=(2, 4))])
+    ('profile', 'diffusion 2', 'diffusion 4')
+    """
     names = tuple(name for kind in evidence for name in kind.channels)
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:

@@ -19,7 +19,8 @@ class MutualInformation(Evidence):
         channel:  sign(I) sqrt(1 - exp(-2 |I|))    in (-1, 1)
 
     What is subtracted is about the expectation if the two were independent (B_i: the bins of node i
-    that are not empty). For normal signals I = -log(1 - r^2)/2, and the channel is |r|, up to the bins.
+    that are not empty). For normal signals I = -log(1 - r^2)/2, and the channel is |r|,
+    up to the bins.
 
     Missing values: over the signals that both nodes have. Time is that of the product of all
     indicators of bins: O(P (N B)^2).
@@ -74,7 +75,7 @@ class MutualInformation(Evidence):
         return (np.sign(information) * size,)
 
     def seconds(self, n_nodes: int, n_signals: float) -> float:
-        return 1e-3 + (1e-8 + 3e-11 * n_signals) * (self.bins * n_nodes) ** 2
+        return 1e-3 + (3e-8 + 3e-11 * n_signals) * (self.bins * n_nodes) ** 2
 
 
 def _plogp(counts: np.ndarray) -> np.ndarray:

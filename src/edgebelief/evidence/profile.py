@@ -39,7 +39,7 @@ class Profile(Evidence):
         n = len(values) - 2  # others of a pair
         if n < 2:
             return (np.zeros_like(values),)
-        # A constant changes no correlation: each row minus its mean, so that sums keep their digits.
+        # A constant changes no correlation. Less their means, sums of squares keep their digits.
         e = values - values.sum(1, keepdims=True) / (n + 1)
         np.fill_diagonal(e, 0.0)
         square = (e**2).sum(1, keepdims=True)

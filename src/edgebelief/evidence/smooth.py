@@ -77,7 +77,7 @@ class SmoothStructure(Evidence):
         return tuple(channels)
 
     def seconds(self, n_nodes: int, n_signals: float) -> float:
-        return len(self.thetas) * (1e-2 + 5e-9 * n_nodes**3)
+        return len(self.thetas) * (5e-3 + 1.2e-9 * n_nodes**3)
 
 
 def log_resistance(a: OnPairs) -> OnPairs:
