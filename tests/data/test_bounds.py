@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from edgebelief.bounds import MAX_BYTES, MAX_CELLS, check_file
 from edgebelief.data import (
     GraphDataset,
     load_dataset,
@@ -22,7 +23,6 @@ from edgebelief.data import (
     read_table,
     save_dataset,
 )
-from edgebelief.data.bounds import MAX_BYTES, MAX_CELLS, check_file
 from edgebelief.data.npz import open_npz
 from edgebelief.errors import InputError, NoRoom
 from edgebelief.estimators import GraphLearner

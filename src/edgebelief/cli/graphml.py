@@ -12,7 +12,7 @@ from xml.parsers import expat
 import networkx as nx
 import pandas as pd
 
-from ..data.bounds import check_bytes, check_cells, check_file
+from ..bounds import check_bytes, check_cells, check_file
 from ..data.coerce import check_has_weights
 from ..errors import InputError
 from ..validate import check_names

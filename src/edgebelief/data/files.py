@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 
 from ..atomic import replacing
+from ..bounds import check_bytes, check_cells
 from ..edges import Complete
 from ..errors import InputError, Remedy, Setting, SettingError
 from ..validate import as_floats, check_names, check_symmetric, complete_support, same_nodes
-from .bounds import check_bytes, check_cells
 from .dataset import GraphDataset
 from .npz import Described, open_npz
 from .tables import any_number, is_number, numbers_of, read_table, write_table

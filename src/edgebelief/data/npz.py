@@ -16,8 +16,8 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
+from ..bounds import check_bytes, check_file
 from ..errors import InputError
-from .bounds import check_bytes, check_file
 
 # The list of arrays at the end of the archive, some 100 bytes for each; Python makes objects of it.
 MAX_LIST_BYTES = 2**16

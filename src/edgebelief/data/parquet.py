@@ -20,8 +20,8 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from ..bounds import check_bytes, check_cells
 from ..errors import InputError
-from .bounds import check_bytes, check_cells
 
 if TYPE_CHECKING:
     import pyarrow as pa

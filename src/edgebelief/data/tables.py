@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 
 from ..atomic import replacing
+from ..bounds import check_cells, check_file
 from ..errors import InputError
-from .bounds import check_cells, check_file
 from .parquet import read_parquet
 
 DECIMAL_COMMAS = "Decimal commas? Separate with semicolons"

@@ -10,7 +10,7 @@ import errno
 import stat
 from pathlib import Path
 
-from ..errors import InputError, legible
+from .errors import InputError, legible
 
 # Of a file, on the disk and unpacked: as much as in a model file (268 MB).
 MAX_BYTES = 2**28
@@ -26,7 +26,7 @@ def check_file(path: str | Path, otherwise: str = "") -> None:
 
     Examples
     --------
-    >>> from edgebelief.data.bounds import check_file
+    >>> from edgebelief.bounds import check_file
     >>> check_file("nowhere.csv")
     Traceback (most recent call last):
     FileNotFoundError: nowhere.csv: no such file.
