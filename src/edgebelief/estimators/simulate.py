@@ -117,7 +117,8 @@ def ensemble_of(name: str, n_nodes: int, density: float | None) -> Ensemble:
     if not 0 < density <= 1:
         problem = f"is a share of all pairs, above 0, at most 1; got {density:g}."
         raise SettingError(problem, argument="density")
-    if density < (least := 2 / n_nodes) * (1 - 1e-9):  # as 0.1 may be for 20 nodes
+    # A connected graph has a density of 2/N or more; half of that still brings one now and then.
+    if density < (least := 1 / n_nodes) * (1 - 1e-9):
         raise SettingError(
             f"must be at least {least:.4g}: graphs are drawn until one is connected, and a "
             f"connected graph on {n_nodes} nodes has {n_nodes - 1} edges; got {density:g}.",
