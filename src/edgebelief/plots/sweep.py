@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Real
 
-from ..belief.elicit import Elicited, ThetaSweep
+from ..belief.elicit import Elicited
+from ..belief.sweep import ThetaSweep
 from .style import BLUE, GREEN, INK, ORANGE, Axes, AxesLike, axes_for, legend_above, tidy
 
 
@@ -26,7 +27,7 @@ class SweepDisplay:
 
     Examples
     --------
-    >>> from edgebelief.belief.elicit import theta_sweep
+    >>> from edgebelief.belief import theta_sweep
     >>> from edgebelief.plots import SweepDisplay
     >>> display = SweepDisplay(theta_sweep([1.0, 2.0, 4.0]))
     >>> density, components, weights = display.plot()
