@@ -135,7 +135,13 @@ def elicit(
         o.option("--max-components INT", "Into how many pieces a graph falls at most.", min=1),
     ] = None,
     mass: Annotated[float, o.option("--mass P", "How sure you are of that.", min=0, max=1)] = 0.95,
+    readout: o.Readout = "affine",
+    depth: o.Depth = 200,
     out: o.OptionalOut = None,
+    plot: Annotated[
+        Path | None,
+        o.option("--plot FILE", "Draw what theta means, and the prior (.png, .svg or .pdf)."),
+    ] = None,
     metric: o.Metric = "precomputed",
     preprocess: o.Preprocess = "auto",
     transform: o.Transform = None,
@@ -146,8 +152,9 @@ def elicit(
 ) -> None:
     """Turn what you believe about the graphs into a prior, before any label is looked at.
 
-    Prints what theta, the sparsity parameter, means on these data, and the prior; --out keeps it,
-    for `edgebelief fit --prior prior.json`.
+    Graphs drawn from the model then have a density in that range with probability --mass. Prints
+    what theta, the sparsity parameter, means on these data, and the prior; --out keeps it, for
+    `edgebelief fit --prior prior.json`; --plot draws it.
     """
     from .commands import elicited
 
@@ -155,7 +162,8 @@ def elicit(
     done_first = o.preprocessing(preprocess, transform, metric)
     settings = {"metric": metric, "preprocess": done_first, "missing": missing}
     beliefs = {"density": density, "max_components": max_components, "mass": mass}
-    elicited(this, given, settings, beliefs, out, force)
+    model = {"readout": readout, "depth": depth}
+    elicited(this, given, settings, beliefs, model, out, plot, force)
 
 
 @command("`edgebelief fit returns.csv --metric correlation --groups sectors.csv --out model.eb`")

@@ -9,7 +9,7 @@ from jaxtyping import Real
 
 from ..belief.elicit import Elicited
 from ..belief.sweep import ThetaSweep
-from .style import BLUE, GREEN, INK, ORANGE, Axes, AxesLike, axes_for, legend_above, tidy
+from .style import BLUE, GREEN, INK, ORANGE, RED, Axes, AxesLike, axes_for, legend_above, tidy
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,8 @@ class SweepDisplay:
 
     Each thin line is a graph, the thick line their mean. Of the edge weights the median and the
     central 50 % and 90 % are shown. For an elicited prior, the stated beliefs and the interval of
-    theta with the stated probability are shaded.
+    theta with the stated probability are shaded, and the density of graphs that are drawn from the
+    model at each theta is shown: its median and its central 90 %.
 
     Parameters
     ----------
@@ -44,9 +45,7 @@ class SweepDisplay:
         """The central interval of the elicited theta with the stated probability, or None."""
         if not isinstance(self.source, Elicited):
             return None
-        rest = (1 - self.source.beliefs.mass) / 2
-        low, high = self.source["theta"].quantile([rest, 1 - rest])
-        return float(low), float(high)
+        return self.source.interval
 
     def plot(self, axes: AxesLike = None) -> np.ndarray:
         """Draw on three axes (new ones by default), and return them."""
@@ -86,6 +85,9 @@ class SweepDisplay:
         assert self.band is not None
         shade = {"alpha": 0.16, "lw": 0, "zorder": 0}
         density.axhspan(*beliefs.density, color=GREEN, label="believed density", **shade)
+        low, middle, high = prior.drawn.T
+        density.fill_between(prior.sweep.thetas, low, high, color=RED, alpha=0.2, lw=0)
+        density.plot(prior.sweep.thetas, middle, color=RED, lw=1.6, label="drawn from the prior")
         if (most := beliefs.max_components) is not None:
             components.axhline(most, color=GREEN, lw=2, ls="--", label="believed at most")
         label = f"{100 * beliefs.mass:g} % of the prior"
