@@ -145,7 +145,7 @@ def elicit_prior(
     it is the one with the largest s. Where s would exceed 1, theta alone becomes wider, up to 2.
 
     - m is where, for this s, most graphs meet the beliefs. Where there is only one bound (a density
-      from 0, or up to 1), s is 1, and m is as far towards that bound as the beliefs allow.
+      from 0, or up to 1), s is at most 1, and m is as far towards that bound as the beliefs allow.
     - b0 makes pairs without a weight add a twentieth to a density in the middle of `density`.
     - d gives the logit 2 b0 to an edge of the median weight, at the theta whose network has a
       density in the middle.

@@ -46,7 +46,7 @@ class CheckDisplay:
     def __init__(
         self,
         checks: Mapping[str, PredictiveCheck] | Iterable[PredictiveCheck] | PredictiveCheck,
-        bins: int = 60,
+        bins: int = 40,
     ):
         if not isinstance(checks, Mapping):
             listed = [checks] if isinstance(checks, PredictiveCheck) else list(checks)
@@ -67,20 +67,19 @@ class CheckDisplay:
     def edges_of(self, check: PredictiveCheck) -> Float[np.ndarray, " ends"]:
         """Return the bin edges of the histogram of a check, made for its own values.
 
-        Values of which there are few, such as counts, get a bar each.
+        A bin is a whole number of steps wide, where values are multiples of one (counts, shares of
+        pairs): else some bins would hold more of the possible values than their neighbours.
         """
         values = np.unique(check.values)
         low, high = float(values[0]), float(values[-1])
         gaps = np.diff(values)
-        # Means of the same numbers may differ by rounding.
-        gaps = gaps[gaps > 1e-9 * (high - low)]
+        gaps = gaps[gaps > 1e-9 * (high - low)]  # means of the same numbers may differ by rounding
         if gaps.size == 0:
             half = 0.05 * abs(low) or 0.05
             return np.array([low - half, low + half])
         step = gaps.min()
-        if (high - low) / step < self.bins:
-            return np.arange(low - step / 2, high + step, step)
-        return np.linspace(low, high, self.bins + 1)
+        width = step * np.ceil(((high - low) / step + 1) / self.bins)
+        return np.arange(low - step / 2, high + width, width)
 
     def plot(self, axes: AxesLike = None) -> np.ndarray:
         """Draw each check on one of `axes` (new ones by default), and return the axes.
@@ -94,6 +93,8 @@ class CheckDisplay:
             shares = np.full(check.values.size, 1 / check.values.size)
             color, edges = SERIES[k % len(SERIES)], self.edges_of(check)
             axis.hist(check.values, edges, weights=shares, color=color, alpha=0.85)
+            if len(edges) == 2:  # one value: a bar in the middle, not a wall
+                axis.margins(x=2)
             if check.observed is not None:
                 _mark(axis, check.observed, edges[0], edges[-1])
                 title = f"{title}: {100 * check.tail_probability:.0f} % above the labels"
@@ -102,7 +103,7 @@ class CheckDisplay:
             tidy(axis)
         axes[-1].set_xlabel(
             f"{self.statistic} of a replicated data set (mean over its graphs)"
-            + (": each axis has its own range" if n > 1 else "")
+            + ("\neach axis has its own range" if n > 1 else "")
         )
         return axes
 

@@ -79,6 +79,7 @@ class SweepDisplay:
         axis.fill_between(thetas, low, high, color=BLUE, alpha=0.3, lw=0, label="50 %")
         axis.plot(thetas, middle, color=BLUE, lw=2.2, label="median")
         axis.set_ylabel("edge weight")
+        axis.set_yscale("log")  # for large theta weights grow in proportion to it
 
     def _beliefs(self, prior: Elicited, density: Axes, components: Axes, weights: Axes) -> None:
         beliefs = prior.beliefs
