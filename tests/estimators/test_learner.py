@@ -622,7 +622,7 @@ def test_a_prior_by_name_as_an_object_or_as_beliefs(train):
     for prior, expected in (
         ("original", Prior.named("original")),
         (Prior.named("altered").replace(b=lognormal(2, 0.5)), None),
-        (beliefs, elicit_prior(data, **beliefs)),
+        (beliefs, elicit_prior(data, **beliefs, network=DPG(depth=DEPTH))),
     ):
         learner = learner_of(prior=prior).fit(X, A)
         expected = prior if expected is None else expected
