@@ -1,3 +1,4 @@
+import warnings
 from dataclasses import replace
 
 import jax
@@ -115,6 +116,18 @@ def test_another_number_of_signals_is_warned_about(draws):
     noisy = GraphDataset.sample(0, ErdosRenyi(0.4), 2, 6, n_signals=20)
     with pytest.warns(BeliefWarning, match="20 signals a graph, the fitted from inf"):
         predict(draws, noisy)
+
+
+@pytest.mark.parametrize(("n_nodes", "warned"), [(3, True), (4, False), (15, False), (16, True)])
+def test_another_number_of_nodes_is_warned_about(draws, n_nodes, warned):
+    """Half as many as the smallest graph that was fitted has, or twice as many as the largest."""
+    other = GraphDataset.sample(0, ErdosRenyi(0.4), 1, n_nodes)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        predict(draws, other)
+    about_size = [w for w in caught if "fitted to graphs of 6 to 8 nodes" in str(w.message)]
+    assert len(about_size) == warned
+    assert all(f"is asked about {n_nodes}:" in str(w.message) for w in about_size)
 
 
 def test_exact_nodes_predict_like_many_draws():

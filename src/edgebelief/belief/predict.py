@@ -160,7 +160,7 @@ def predict(posterior: Posterior, data: DataLike, *, memory: float = 256e6) -> P
     ((28,), True)
     """
     data = as_dataset(data)
-    warn_if_unlike(posterior.fingerprint, data)
+    warn_if_unlike(posterior, data)
     table = _Table.of(posterior)
     beliefs: list[EdgeBelief | None] = [None] * len(data)
     scores = np.zeros(len(data))
@@ -219,7 +219,7 @@ def sample_graphs(
     (3, 28)
     """
     data = as_dataset(data)
-    warn_if_unlike(posterior.fingerprint, data)
+    warn_if_unlike(posterior, data)
     params_key, edges_key = split(key, 2)
     draws = {k: jnp.asarray(v) for k, v in posterior.draws(params_key, n).items()}
     sampled: dict[int, np.ndarray] = {}
@@ -261,7 +261,7 @@ def intervals(
     """
     ends = quantiles_of(level)
     data = as_dataset(data)
-    warn_if_unlike(posterior.fingerprint, data)
+    warn_if_unlike(posterior, data)
     draws = {k: jnp.asarray(v) for k, v in posterior.draws(key, n).items()}
     computed: dict[int, Interval] = {}
     for stack in data.stacks():

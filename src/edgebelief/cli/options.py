@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from .. import registry
+from ..errors import InputError
+from .paths import NOT_NODES, check_file, check_target, split_key
 from .session import Misused
 
 if TYPE_CHECKING:
@@ -140,6 +142,29 @@ class Tables:
     transpose: Transpose = False
     covariates: Covariates = None
 
+    def check(
+        self,
+        *more: Path,
+        out: Path | None = None,
+        suffixes: Sequence[str] = (),
+        force: bool = False,
+    ) -> None:
+        """Refuse, before any work, what cannot be read or written; `more` is read too."""
+        read = [*more, *self.data, *(self.covariates or [])]
+        nodes = [] if self.nodes is None else [split_key(self.nodes)[0]]
+        if out is not None:
+            check_target(out, force, suffixes, [*read, *nodes])
+        for path in read:
+            check_file(path)
+        for path in nodes:
+            check_file(path, NOT_NODES)
+        alone = len(self.data) == 1 and not self.nodes and not self.transpose
+        if not alone and any(path.suffix.lower() == ".npz" for path in self.data):
+            raise InputError(
+                f"{self.data[0]}: an npz data set holds all graphs; it goes alone, and not "
+                f"with --nodes or --transpose."
+            )
+
     def given(self) -> "Given":
         """Return what these options point at."""
         from .inputs import Given
@@ -168,6 +193,13 @@ class LabelledTables(Tables):
             "without a group, or alone in one, are unknown.",
         ),
     ] = None
+
+    def check(self, *more: Path, **written: Any) -> None:
+        """Refuse, before any work, what cannot be read or written; `more` is read too."""
+        if self.labels and self.groups:
+            raise Misused("give --labels or --groups, not both.")
+        groups = [] if self.groups is None else [self.groups]
+        super().check(*more, *(self.labels or []), *groups, **written)
 
 
 @dataclass(frozen=True)
