@@ -19,7 +19,9 @@ SIZE = 2.0
 
 
 class BeliefWarning(UserWarning):
-    """The inputs of a prediction are not like those of the fit; or, to be scored, the very same."""
+    """The inputs of a prediction are not like those of the fit, or, to be scored, the very same; or
+    what is predicted is beyond double precision.
+    """
 
 
 def warn_if_unlike(posterior: Posterior, data: GraphDataset) -> None:

@@ -14,7 +14,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
-from ..convex import solve_path
+from ..convex import solve_path, theta_range
 from ..data.dataset import GraphDataset
 from ..edges import Support
 from ..validate import as_floats, check_distances
@@ -125,7 +125,7 @@ def default_thetas(inputs: list[Input]) -> Float[np.ndarray, " thetas"]:
     differ by about theta times the differences between distances. While that is below a fifth of
     1/sqrt(L), no edge disappears. Once theta e > 30 for the nearest pairs, the weights, of order
     1/(theta e), are a thousand times smaller than the duals, of order theta e, and the set of edges
-    no longer depends on theta.
+    no longer depends on theta. No theta is larger than float64 allows for any graph.
     """
     low, high = [], []
     for e, support in inputs:
@@ -137,7 +137,9 @@ def default_thetas(inputs: list[Input]) -> Float[np.ndarray, " thetas"]:
         nearest = nearest[np.isfinite(nearest)]
         # Not the smallest: one pair of near-duplicates would extend the grid by decades.
         high.append(30 / np.quantile(nearest, 0.05) if nearest.size else 100 * low[-1])
-    first, last = min(low), max(max(high), 10 * min(low))
+    largest = min(theta_range(e, support)[1] for e, support in inputs)
+    first = min(*low, largest / 10)
+    last = min(max(*high, 10 * first), largest)
     return np.geomspace(first, last, int(np.ceil(PER_DECADE * np.log10(last / first))) + 1)
 
 

@@ -73,9 +73,13 @@ def simulate(
     density: Annotated[
         float, o.option("--density SHARE", "Share of the pairs that are joined.", max=1)
     ] = 0.2,
-    nodes: Annotated[int, o.option("--nodes INT", "Nodes of each graph.", min=2)] = 20,
-    signals: Annotated[int, o.option("--signals INT", "Signals on each graph.", min=1)] = 200,
-    graphs: Annotated[int, o.option("--graphs INT", "Graphs, in an .npz data set.", min=1)] = 20,
+    nodes: Annotated[int, o.option("--nodes INT", "Nodes of each graph.", min=2, max=10**7)] = 20,
+    signals: Annotated[
+        int, o.option("--signals INT", "Signals on each graph.", min=1, max=10**8)
+    ] = 200,
+    graphs: Annotated[
+        int, o.option("--graphs INT", "Graphs, in an .npz data set.", min=1, max=10**5)
+    ] = 20,
     seed: o.Seed = 0,
     force: o.Force = False,
 ) -> None:
@@ -115,7 +119,13 @@ def learn(
         o.option("--theta NUMBER", "Or the sparsity parameter itself. By default, 1.", min=0),
     ] = None,
     bootstrap: Annotated[
-        int, o.option("--bootstrap INT", "Resamples, for how often each edge comes back.", min=0)
+        int,
+        o.option(
+            "--bootstrap INT",
+            "Resamples, for how often each edge comes back.",
+            min=0,
+            max=10**5,
+        ),
     ] = 0,
     metric: o.Metric = "sqeuclidean",
     preprocess: o.Preprocess = "auto",
@@ -261,7 +271,7 @@ def check(
         ),
     ] = None,
     statistic: o.Statistic = "density",
-    draws: Annotated[int, o.option("--draws INT", "Data sets to draw.", min=10)] = 1000,
+    draws: Annotated[int, o.option("--draws INT", "Data sets to draw.", min=10, max=10**6)] = 1000,
     out: o.OptionalOut = None,
     seed: o.Seed = 0,
     force: o.Force = False,

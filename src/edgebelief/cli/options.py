@@ -73,7 +73,7 @@ Inference = Annotated[
 ]
 # Of the model that a prior is made for: the one that will be fitted.
 Readout = Annotated[str, _how_one_of("--readout", registry.READOUTS)]
-Depth = Annotated[int, _how("--depth INT", "Layers of the network.", min=0)]
+Depth = Annotated[int, _how("--depth INT", "Layers of the network.", min=1, max=10**5)]
 Nodes = Annotated[
     str | None,
     _read(
