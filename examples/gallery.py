@@ -73,7 +73,8 @@ def main(folder: Path) -> None:
     save(folder, "edges", EdgesDisplay(example[0], belief))
     save(folder, "graph", GraphDisplay(example[0], belief))
 
-    additive = EdgeModel(DPG(depth=200), Additive(), prior)
+    of_curves = elicit_prior(train, density=(0.15, 0.35), mass=0.9, readout=Additive())
+    additive = EdgeModel(DPG(depth=200), Additive(), of_curves)
     save(folder, "terms", TermsDisplay.of(Exact().run(0, additive, train)))
 
     tree = NUTS(n_draws=500, n_chains=2).run(4, model, train).to_arviz(train)

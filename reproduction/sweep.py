@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
-from edgebelief.belief import Elicited, ThetaSweep, elicit_prior
-from edgebelief.belief.elicit import Beliefs
+from edgebelief.belief import ThetaSweep, theta_sweep
 from edgebelief.convex import solve_path
 from edgebelief.data import BarabasiAlbert, Ensemble, ErdosRenyi, GraphDataset, RandomGeometric
 from edgebelief.infer import LogNormal, Marginal, Prior, lognormal
@@ -87,9 +86,7 @@ def run(work: Work) -> Outcome:
         {
             "density, components and error against the labels along theta": _sweep_figure(sweeps),
             "edge weights along theta": _weights_figure(sweeps),
-            "the prior that follows from the beliefs": SweepDisplay(_as_elicited(shown))
-            .plot()[0]
-            .figure,
+            "the prior that follows from the beliefs": _prior_figure(shown),
         },
     )
 
@@ -125,19 +122,61 @@ def along(name: str, s: Sweep) -> Answer:
 
 
 def elicited(group: int | None, s: Sweep, path: Path | None = None) -> Answer:
-    """Elicit a prior from the paper's beliefs on a group of inputs (None: the authors' first)."""
+    """Make a prior from the paper's beliefs on a group of inputs (None: the authors' first).
+
+    As the paper does it: theta has probability `mass` where the learned graphs, rather than graphs
+    drawn from the model, agree with the beliefs; a typical edge has delta times its weight at 10.
+    """
     if group is None and path is not None:
         inputs = authors_graphs(path)["train"][: s.n_inputs]
     else:
         data = GraphDataset.sample(1, KINDS["RG(1/3)"], s.n_graphs, s.n_nodes)
         inputs = data[(group or 0) * s.n_inputs :][: s.n_inputs]
-    prior = elicit_prior(inputs, BELIEFS["density"], BELIEFS["components"], BELIEFS["mass"])
-    sweep = prior.sweep
+    sweep = theta_sweep(inputs)
+    low, high = _interval(inputs, sweep)
+    one_sided = (low == 0) != (high == np.inf)
+    deviations = ndtri(BELIEFS["mass"] if one_sided else (1 + BELIEFS["mass"]) / 2)
+    ends = max(low, sweep.thetas[0]), min(high, sweep.thetas[-1])
+    median = np.sqrt(ends[0] * ends[1])
+    typical = theta_sweep(inputs, [median]).median_weight[0]
     return {
-        "prior": {name: (m.median, m.log_sd) for name, m in _lognormals(prior).items()},
-        "interval": prior.interval,
+        "prior": {
+            "theta": (float(median), float(np.log(ends[1] / ends[0]) / 2 / deviations)),
+            "delta": (float(10 / typical), float(np.sqrt(2))),
+            "b": (1.0, float(np.sqrt(2))),
+        },
+        "interval": (low, high),
         "sweep": [sweep.thetas, sweep.density, sweep.components, sweep.weights],
     }
+
+
+def _interval(inputs: GraphDataset, sweep: ThetaSweep) -> tuple[float, float]:
+    """Return the ends of the thetas whose graphs agree with the beliefs; 0 or inf without an end.
+
+    No graph of the inputs may have more components than are believed.
+    """
+    low, high = BELIEFS["density"]
+
+    def too_dense(sweep: ThetaSweep) -> np.ndarray:
+        return sweep.mean_density > high
+
+    def too_sparse(sweep: ThetaSweep) -> np.ndarray:
+        return (sweep.mean_density < low) | (sweep.most_components > BELIEFS["components"])
+
+    def change(rule: Callable[[ThetaSweep], np.ndarray], which: int) -> tuple[float, float]:
+        """Between which thetas the rule's value changes: on the sweep, then on finer grids."""
+        found = sweep
+        for _ in range(3):
+            values = rule(found)
+            k = np.flatnonzero(values[1:] != values[:-1])[which]
+            ends = float(found.thetas[k]), float(found.thetas[k + 1])
+            found = theta_sweep(inputs, np.geomspace(*ends, 17))
+        return ends
+
+    # The density is only almost monotone: the last change to fewer edges, the first to too few.
+    first = change(too_dense, -1)[1] if too_dense(sweep).any() else 0.0
+    last = change(too_sparse, 0)[0] if too_sparse(sweep).any() else np.inf
+    return first, last
 
 
 def _lognormals(prior: Mapping[str, Marginal]) -> dict[str, LogNormal]:
@@ -145,13 +184,20 @@ def _lognormals(prior: Mapping[str, Marginal]) -> dict[str, LogNormal]:
     return {name: m for name, m in prior.items() if isinstance(m, LogNormal)}
 
 
-def _as_elicited(answer: Answer) -> Elicited:
-    prior = Prior(**{name: lognormal(*numbers) for name, numbers in answer["prior"].items()})
-    thetas, density, components, weights = (np.array(part) for part in answer["sweep"])
-    sweep = ThetaSweep(thetas, density, components, weights)
-    beliefs = Beliefs(BELIEFS["density"], BELIEFS["components"], BELIEFS["mass"])
-    low, high = answer["interval"]
-    return Elicited(prior, beliefs, sweep, (low, np.inf if high is None else high))
+def _prior_of(answer: Answer) -> Prior:
+    return Prior(**{name: lognormal(*numbers) for name, numbers in answer["prior"].items()})
+
+
+def _prior_figure(answer: Answer) -> Figure:
+    """Draw the sweep with the beliefs, and where theta has the stated probability."""
+    axes = SweepDisplay(ThetaSweep(*(np.array(part) for part in answer["sweep"]))).plot()
+    axes[0].axhspan(*BELIEFS["density"], color=GREEN, alpha=0.16, lw=0, zorder=0)
+    axes[1].axhline(BELIEFS["components"], color=GREEN, lw=2, ls="--")
+    rest = (1 - BELIEFS["mass"]) / 2
+    for axis in axes:
+        band = _prior_of(answer)["theta"].quantile([rest, 1 - rest])
+        axis.axvspan(*band, color=ORANGE, alpha=0.2, lw=0, zorder=0)
+    return axes[0].figure
 
 
 def _mean(sweep: Answer, what: str) -> np.ndarray:
@@ -202,7 +248,7 @@ def _describe_beliefs(
             f"up to 10: there the paper's range {'holds' if few <= 5 else 'does not hold'}."
         )
     return text + (
-        f" If none of {s.n_inputs} graphs may have more than 5, as elicit_prior reads it, they "
+        f" If none of {s.n_inputs} graphs may have more than 5, they "
         f"hold up to {ends[:, 1].min():.2g} to {ends[:, 1].max():.2g} for inputs of our own"
         + (f" and up to {_closed(on_authors)[1]:.2g} for the authors'." if on_authors else ".")
     )
@@ -318,9 +364,7 @@ def _priors(shown: Answer, whose: str) -> Table:
     """Tabulate the paper's two priors and the elicited one."""
     named = {f"the paper's {n}": Prior.named(n) for n in ("original", "altered")}
     rows = []
-    for title, prior in (
-        named | {f"from the beliefs, {whose} graphs": _as_elicited(shown)}
-    ).items():
+    for title, prior in (named | {f"from the beliefs, {whose} graphs": _prior_of(shown)}).items():
         low, high = prior["theta"].quantile([0.125, 0.875])
         numbers = [f"{m.median:.3g} ({m.log_sd:.2f})" for m in _lognormals(prior).values()]
         rows.append([title, *numbers, f"{low:.2g} to {high:.2g}"])

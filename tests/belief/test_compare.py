@@ -66,6 +66,7 @@ def test_weights_count_and_graphs_without_labels_do_not(data, posterior):
     np.testing.assert_allclose(again.scores[:-1], found.scores[1:], atol=0.2)
 
 
+@pytest.mark.filterwarnings("ignore:prior conflict")  # with a single layer
 def test_compare_puts_the_better_one_first(data, posterior):
     worse = Exact().run(0, EdgeModel(DPG(depth=1)), data)
     table = compare(0, {"one layer": worse, "ten": posterior}, data)

@@ -19,6 +19,7 @@ from edgebelief.belief import BeliefWarning, elicit_prior
 from edgebelief.cli import main
 from edgebelief.data import load_dataset, read_signals, read_table
 from edgebelief.infer import Prior, fixed, half_normal, loguniform
+from edgebelief.networks import DPG
 
 from .tables import NAMES, square, table
 
@@ -153,12 +154,15 @@ def test_the_most_believed_are_those_of_all_graphs(edgebelief, walk, tmp_path):
 def test_elicit_check_and_fit_share_a_prior(edgebelief, walk, tmp_path):
     data = load_dataset(walk / "data.npz")
     prior, model, picture = (tmp_path / name for name in ("prior.json", "m.eb", "check.png"))
-    belief = ["--density", "0.2", "0.6"]
-    ran = edgebelief("elicit", walk / "data.npz", *belief, "--out", prior, "--json")
+    belief, sweep = ["--density", "0.2", "0.6", "--depth", "10"], tmp_path / "sweep.png"
+    ran = edgebelief(
+        "elicit", walk / "data.npz", *belief, "--out", prior, "--plot", sweep, "--json"
+    )
     assert ran.code == 0
-    expected = elicit_prior(data, density=(0.2, 0.6))
-    low, high = expected.interval
-    assert ran.json()["interval"] == [low, high if np.isfinite(high) else None]  # JSON has no inf
+    expected = elicit_prior(data, density=(0.2, 0.6), network=DPG(depth=10))
+    assert ran.json()["interval"] == list(expected.interval)
+    assert ran.json()["share"] == expected.share
+    assert sweep.read_bytes().startswith(b"\x89PNG")
     ran = edgebelief(
         *("fit", walk / "data.npz", "--prior", prior, "--depth", 10, "--out", model, "--json")
     )

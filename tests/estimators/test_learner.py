@@ -622,7 +622,7 @@ def test_a_prior_by_name_as_an_object_or_as_beliefs(train):
     for prior, expected in (
         ("original", Prior.named("original")),
         (Prior.named("altered").replace(b=lognormal(2, 0.5)), None),
-        (beliefs, elicit_prior(data, **beliefs)),
+        (beliefs, elicit_prior(data, **beliefs, network=DPG(depth=DEPTH))),
     ):
         learner = learner_of(prior=prior).fit(X, A)
         expected = prior if expected is None else expected
@@ -637,6 +637,13 @@ def test_a_prior_by_name_as_an_object_or_as_beliefs(train):
         ({"network": DPG}, ValueError, "network must be one of"),
         ({"prior": "vague"}, ValueError, "no prior is called 'vague'"),
         ({"prior": 3}, TypeError, "prior must be a name"),
+        (
+            {"prior": {"theta": lognormal(1, 1)}},
+            ValueError,
+            r"beliefs about graphs, density, max_components, mass, and 'theta' is none\. .*"
+            r"Prior\.named\('altered'\)\.replace\(theta=",
+        ),
+        ({"prior": {"mass": 0.9}}, ValueError, "and density is missing"),
         ({"prior": Prior(theta=lognormal(1, 1))}, ValueError, "must have a marginal for each"),
         ({"depth": -1}, ValueError, "depth must be a number of layers"),
         ({"depth": 2.5}, ValueError, "depth must be a number of layers"),

@@ -10,8 +10,9 @@ from edgebelief.cli import main
 from edgebelief.data import GraphDataset, RandomGeometric
 from edgebelief.estimators.settings import network_of, prior_of
 from edgebelief.infer import NUTS, EdgeModel, Modes, Prior, default_engine, fixed
-from edgebelief.networks import DPG, MIMO, PDS, StochasticHead
+from edgebelief.networks import MIMO, PDS, StochasticHead
 from edgebelief.persist.modelfile import ModelFileError
+from edgebelief.readouts import Affine, Shift
 
 # So few labels leave findings.
 pytestmark = pytest.mark.filterwarnings("ignore::edgebelief.infer.InferenceWarning")
@@ -41,12 +42,10 @@ def test_names_mean_networks_engines_and_priors(data):
     assert isinstance(head, NUTS)
     assert head.max_tree_depth < NUTS().max_tree_depth
     assert head.target_accept is not None  # one attempt
-    assert prior_of("flat", data, PDS()) == Prior.named("flat", "pds")
-    believed = prior_of({"density": (0.1, 0.5)}, data, MIMO())
-    assert believed["theta"] == prior_of({"density": (0.1, 0.5)}, data, DPG())["theta"]
-    assert believed["delta"] == Prior.named("altered", "mimo")["delta"]
-    with pytest.raises(ValueError, match="PDS has none of"):
-        prior_of({"density": (0.1, 0.5)}, data, PDS())
+    assert prior_of("flat", data, PDS(), Shift()) == Prior.named("flat", "pds")
+    for network in (PDS(depth=3), MIMO(depth=3)):
+        with pytest.raises(ValueError, match="beliefs about graphs make a prior for DPG"):
+            prior_of({"density": (0.1, 0.5)}, data, network, Affine())
 
 
 @pytest.mark.parametrize("network", ["pds", "mimo", "mimo-e"])

@@ -104,3 +104,17 @@ def test_what_does_not_fit_is_refused(model, data):
     for weights in (np.ones(3), -np.ones(4)):
         with pytest.raises(ValueError, match="4 numbers >= 0, one per graph"):
             model.log_density(PARAMS, data, weights)
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"network": "dpg"}, r"network must be an object such as .*DPG\(\); got 'dpg'"),
+        ({"readout": "affine"}, r"readout must be an object such as .*Affine\(\); got 'affine'"),
+        ({"prior": {"density": (0.1, 0.5)}}, r"prior must be an object such as .*got \{'density'"),
+        ({"likelihood": "bernoulli"}, "likelihood must be an object such as"),
+    ],
+)
+def test_parts_that_are_none_are_refused(parts, message):
+    with pytest.raises(TypeError, match=message):
+        EdgeModel(**parts)

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from edgebelief.belief import EdgeBelief, TermCurve, term_curves
+from edgebelief.belief import EdgeBelief, TermCurve, elicit_prior, term_curves, theta_sweep
 from edgebelief.belief.checks import PredictiveCheck
-from edgebelief.belief.elicit import elicit_prior, theta_sweep
 from edgebelief.data import ErdosRenyi, GraphDataset
 from edgebelief.infer import EdgeModel, Fingerprint, Posterior, Verdict
 from edgebelief.infer.prepare import prepare
@@ -88,7 +87,7 @@ def test_sweep_lines_are_the_sweep(record):
 
 
 def test_sweep_of_an_elicited_prior_shows_where_its_mass_is(record):
-    prior = elicit_prior(record.e, density=(0.3, 0.7), max_components=4, mass=0.9)
+    prior = elicit_prior(record.e, density=(0.2, 0.8), max_components=4, mass=0.9)
     display = SweepDisplay(prior)
     assert display.band == pytest.approx(prior.interval)
     axes = display.plot()
@@ -114,7 +113,7 @@ def test_check_bars_are_shares_of_replicates(rng):
     rendered(axes)
     for axis, check in zip(axes, checks.values(), strict=True):
         heights = [bar.get_height() for bar in axis.patches]
-        counts = np.histogram(check.values, display.edges)[0]
+        counts = np.histogram(check.values, display.edges_of(check))[0]
         np.testing.assert_allclose(heights, counts / check.values.size)
         assert sum(heights) == pytest.approx(1)
         assert drawn(axis)[0][0, 0] == check.observed
@@ -128,14 +127,37 @@ def test_checks_without_titles_are_called_by_their_source(rng):
     display = CheckDisplay([before, after])
     assert list(display.checks) == ["prior", "posterior"]
     assert [axis.get_title(loc="left") for axis in display.plot()] == ["prior", "posterior"]
-    assert display.edges[[0, -1]].tolist() == [
-        min(before.values.min(), after.values.min()),
-        max(before.values.max(), after.values.max()),
-    ]
     with pytest.raises(ValueError, match="mapping with titles"):
         CheckDisplay([before, before])
     with pytest.raises(ValueError, match=r"one statistic; got \['density', 'triangles'\]"):
         CheckDisplay([before, PredictiveCheck(np.ones(3), None, "density", "posterior")])
+
+
+def test_a_narrow_posterior_is_more_than_one_bar_beside_a_wide_prior(rng):
+    checks = [
+        PredictiveCheck(rng.uniform(size=1000), 0.9, "density"),
+        PredictiveCheck(np.round(rng.normal(0.5, 0.004, 1000), 3), 0.9, "density", "posterior"),
+    ]
+    axes = CheckDisplay(checks).plot()
+    rendered(axes)
+    for axis in axes:
+        heights = np.array([bar.get_height() for bar in axis.patches])
+        assert (heights > 0).sum() > 10
+        assert heights.max() < 0.2
+    low, high = axes[1].get_xlim()
+    assert high - low < 0.06  # the labels are not on this axis ...
+    assert "labels 0.9" in [text.get_text() for text in axes[1].texts]  # ... but pointed at
+    assert drawn(axes[0])[0][0, 0] == 0.9
+
+
+def test_counts_get_a_bar_each_and_one_value_one_bar():
+    counts = PredictiveCheck(np.repeat([1.0, 2.0, 4.0], 10), None, "components")
+    one = PredictiveCheck(np.full(10, 3.0), 3.0, "components", "posterior")
+    display = CheckDisplay([counts, one])
+    assert display.edges_of(counts).tolist() == [0.5, 1.5, 2.5, 3.5, 4.5]
+    low, high = display.edges_of(one)
+    assert low < 3 < high
+    rendered(display.plot())
 
 
 def test_reliability_points_bars_and_counts():

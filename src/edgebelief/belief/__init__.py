@@ -5,11 +5,12 @@ from .checks import PredictiveCheck, posterior_predictive, prior_predictive
 from .compare import LeftOut, compare, leave_one_out
 from .crossfit import HeldOut, cross_predict
 from .decide import decide
-from .elicit import Elicited, ThetaSweep, elicit_prior, theta_sweep
+from .elicit import Elicited, elicit_prior
 from .explain import TermCurve, explain, explain_edges, term_curves, term_table
 from .predict import EdgeBelief, Predictions, intervals, predict, sample_graphs
 from .propagate import propagate, to_networkx
 from .shift import BeliefWarning
+from .sweep import ThetaSweep, theta_sweep
 from .weights import WeightBelief, WeightPredictions, predict_weights
 
 __all__ = [

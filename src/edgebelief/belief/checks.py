@@ -14,13 +14,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from ..data.dataset import GraphDataset, Stack
 from ..data.randomness import Key, as_key, split
-from ..edges import Complete
+from ..edges import Complete, Support
 from ..errors import InputError
 from ..infer.batch import Batch, ForwardModel
 from ..infer.model import EdgeModel
@@ -238,6 +238,12 @@ def _density(graphs: np.ndarray, known: np.ndarray, support: Complete) -> np.nda
 
 
 def _components(graphs: np.ndarray, known: np.ndarray, support: Complete) -> np.ndarray:
+    return components_of(graphs, support)
+
+
+def components_of(
+    graphs: Bool[np.ndarray, "*shape edges"], support: Support
+) -> Int[np.ndarray, "*shape"]:
     """Count the components of all graphs at once, as disjoint parts of one large graph."""
     flat = graphs.reshape(-1, graphs.shape[-1])
     which, edge = np.nonzero(flat)

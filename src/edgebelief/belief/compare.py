@@ -138,9 +138,9 @@ def compare(
     --------
     >>> from edgebelief import belief, data, infer, networks
     >>> graphs = data.GraphDataset.sample(3, data.RandomGeometric(0.5), 8, 8, n_signals=30)
-    >>> models = {depth: infer.EdgeModel(networks.DPG(depth=depth)) for depth in (1, 30)}
+    >>> models = {depth: infer.EdgeModel(networks.DPG(depth=depth)) for depth in (2, 30)}
     >>> belief.compare(0, models, graphs).index.tolist()
-    [30, 1]
+    [30, 2]
     """
     engines = engines or {}
     fits = {

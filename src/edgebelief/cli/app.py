@@ -174,7 +174,13 @@ def elicit(
         o.option("--max-components INT", "Into how many pieces a graph falls at most.", min=1),
     ] = None,
     mass: Annotated[float, o.option("--mass P", "How sure you are of that.", min=0, max=1)] = 0.95,
+    readout: o.Readout = "affine",
+    depth: o.Depth = 200,
     out: o.OptionalOut = None,
+    plot: Annotated[
+        Path | None,
+        o.option("--plot FILE", "Draw what theta means, and the prior (.png, .svg or .pdf)."),
+    ] = None,
     metric: o.Metric = "precomputed",
     preprocess: o.Preprocess = "auto",
     transform: o.Transform = None,
@@ -185,18 +191,21 @@ def elicit(
 ) -> None:
     """Turn what you believe about the graphs into a prior, before any label is looked at.
 
-    Prints what theta, the sparsity parameter, means on these data, and the prior; --out keeps it,
-    for `edgebelief fit --prior prior.json`.
+    Graphs drawn from the model then have a density in that range with probability --mass. Prints
+    what theta, the sparsity parameter, means on these data, and the prior; --out keeps it, for
+    `edgebelief fit --prior prior.json`; --plot draws it.
     """
     tables = o.Tables(data, nodes, transpose)
     tables.check(out=out, suffixes=(".json",), force=force)
+    tables.check(out=plot, suffixes=PICTURES, force=force)
     check_kinds(metric, transpose)
     done_first = o.preprocessing(preprocess, transform, metric)
     settings = {"metric": metric, "preprocess": done_first, "missing": missing}
     beliefs = {"density": density, "max_components": max_components, "mass": mass}
+    model = {"readout": readout, "depth": depth}
     from .commands import elicited
 
-    elicited(this, tables.given(), settings, beliefs, out)
+    elicited(this, tables.given(), settings, beliefs, model, out, plot)
 
 
 @command("`edgebelief fit returns.csv --metric correlation --groups sectors.csv --out model.eb`")

@@ -20,6 +20,7 @@ from ..data.randomness import split
 from ..data.signals import SquareRootInverse, adjacency_of
 from ..errors import InputError
 from ..estimators import GraphLearner, SmoothGraph, load
+from ..estimators.settings import network_of, readouts_of
 from ..estimators.simulate import Simulation
 from ..infer import InferenceWarning
 from ..report.words import probability
@@ -101,27 +102,47 @@ def elicited(
     given: Given,
     settings: Settings,
     beliefs: Settings,
+    model: Settings,
     out: Path | None,
+    plot: Path | None,
 ) -> None:
     """Run `edgebelief elicit`."""
     X, _ = given.read(settings["metric"], settings["missing"])
     data = given.blame(lambda: graphs_from(X, **settings).data)
-    with this.working("solving along theta"):
-        prior = given.blame(lambda: elicit_prior(data, **beliefs))
+    network = network_of("dpg", model["depth"])
+    (readout,) = readouts_of(model["readout"], network).values()
+    with this.working("drawing graphs along theta"):
+        prior = given.blame(lambda: elicit_prior(data, **beliefs, network=network, readout=readout))
     table = prior.sweep.table()
+    table["drawn"] = prior.drawn[:, 1]
     rows = np.linspace(0, len(table) - 1, min(len(table), 12)).astype(int)
-    columns = ["theta", "density", "components", "weight_q50"]
+    columns = ["theta", "density", "components", "weight_q50", "drawn"]
     this.show(table.iloc[rows][columns], "what theta means on these data")
+    this.say("drawn: the median density of graphs drawn from the model at this theta")
     low, high = prior.interval
-    this.say(f"the beliefs hold for theta from {low:.4g} to {high:.4g}; the prior:")
+    this.say(f"{prior.share:.1%} of the graphs drawn from the model have {prior.beliefs}")
+    this.say(f"theta is believed to lie between {low:.4g} and {high:.4g}; the prior:")
     for name, marginal in prior.items():
         this.say(f"  {name} ~ {marginal}")
     described = prior_to_json(prior)
-    this.answer = {"prior": described, "interval": [low, high], "out": out and str(out)}
+    this.answer = {
+        "prior": described,
+        "interval": [low, high],
+        "share": prior.share,
+        "out": out and str(out),
+        "plot": plot and str(plot),
+    }
+    if plot is not None:
+        from ..plots import SweepDisplay  # loads Matplotlib
+
+        save_picture(plot, lambda: SweepDisplay(prior).plot()[0].figure)
+        this.say(f"picture: {plot}")
     if out is not None:
         with replacing(out) as temporary:
             temporary.write_text(json.dumps(described, indent=2) + "\n")
-        this.say(f"written to {out}; use it with --prior {out}")
+        usual = {"readout": "affine", "depth": 200}
+        also = [f"--{name} {value}" for name, value in model.items() if value != usual[name]]
+        this.say(f"written to {out}; use it with {' '.join([f'--prior {out}', *also])}")
 
 
 def fitted(this: Session, given: Given, settings: Settings, out: Path) -> None:

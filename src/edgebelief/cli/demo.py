@@ -33,14 +33,14 @@ def walk(this: Session, paths: dict[str, Path], seed: int) -> None:
     this.say(f"   {TRAIN} graphs of {train.n_nodes[0]} images to learn from, {TEST} to judge it on")
 
     this.say("2  A belief, before any label: between 30 and 70 % of the pairs are alike")
-    belief = {"density": (0.3, 0.7)}
-    with this.working("solving along theta"):
-        prior = elicit_prior(train, **belief)  # type: ignore[arg-type]
-    low, high = prior["theta"].quantile(np.array([0.025, 0.975]))
-    this.say(f"   so theta, the sparsity, is believed to lie between {low:.2g} and {high:.2g}")
+    with this.working("drawing graphs along theta"):
+        prior = elicit_prior(train, density=(0.3, 0.7))
+    low, high = prior.interval
+    this.say(f"   so theta, the sparsity, is believed to lie between {low:.2g} and {high:.2g}:")
+    this.say(f"   {prior.share:.0%} of the graphs that the model then draws have such a density")
 
     this.say("3  The posterior, given the labels of the training graphs")
-    learner = GraphLearner(prior=belief, random_state=seed)
+    learner = GraphLearner(prior=prior, random_state=seed)
     with this.working("finding the posterior"):
         learner.fit(train)
     learner.save(paths["model"])

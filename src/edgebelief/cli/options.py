@@ -72,6 +72,9 @@ Statistic = Annotated[str, _one_of("--statistic", registry.STATISTICS)]
 Inference = Annotated[
     str, _how_one_of("--inference", registry.ENGINES, auto="what suits the network")
 ]
+# Of the model that a prior is made for: the one that will be fitted.
+Readout = Annotated[str, _how_one_of("--readout", registry.READOUTS)]
+Depth = Annotated[int, _how("--depth INT", "Layers of the network.", min=1, max=10**5)]
 Nodes = Annotated[
     str | None,
     _read(
@@ -228,7 +231,7 @@ class ModelOptions:
             "Or between which shares of all pairs you believe to be joined, such as 0.05 0.5.",
         ),
     ] = None
-    depth: Annotated[int, _how("--depth INT", "Layers of the network.", min=1, max=10**5)] = 200
+    depth: Depth = 200
     scale: Annotated[
         str | None,
         _how(

@@ -75,7 +75,7 @@ class Stack(NamedTuple):
         """The logarithms of the weights of the edges; NaN elsewhere."""
         return None if self.w is None else np.log(np.where(self.w > 0, self.w, np.nan))
 
-    def part(self, graphs: slice) -> Stack:
+    def part(self, graphs: slice | np.ndarray) -> Stack:
         """Return the stack of some of its graphs."""
         places, e, a, known = (array[graphs] for array in self[:4])
         covariates = {name: values[graphs] for name, values in self.covariates.items()}

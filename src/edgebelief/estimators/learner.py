@@ -65,7 +65,7 @@ class GraphLearner(BaseEstimator):
     prior : str, Prior or mapping
         "altered" (default), "original" or "flat", the paper's; a `Prior`; or beliefs about graphs,
         such as ``{"density": (0.05, 0.5)}``, which `elicit_prior` turns into one on the training
-        distances.
+        distances: for "dpg", and for the readout that is fitted.
     depth : int or None
         Layers; None for the converged solution.
     readout : "affine", "two-slope", "additive", "auto" or Readout
@@ -221,9 +221,10 @@ class GraphLearner(BaseEstimator):
                     f"all graphs that were fitted have {graphs.data.n_nodes[0]} nodes"
                 )
         seed = int(check_random_state(self.random_state).randint(2**31))
-        scale, data, prior = self._scaled(network, readouts, graphs.data)
+        scale, data = self._scaled(network, readouts, graphs.data)
         posteriors, engines = {}, {}
         for name, readout in readouts.items():
+            prior = prior_of(self.prior, data, network, readout)
             model = EdgeModel(network, readout, prior, likelihood)
             engines[name] = engine or default_engine(model)
             posteriors[name] = engines[name].run(seed, model, data, sample_weight)
@@ -689,7 +690,8 @@ class GraphLearner(BaseEstimator):
         else:
             network, readouts, likelihood = parts_of(self.get_params(False))
             *_, readout = readouts.values()  # the most flexible
-            _, data, prior = self._scaled(network, readouts, data)
+            _, data = self._scaled(network, readouts, data)
+            prior = prior_of(self.prior, data, network, readout)
             model = prepare(0, EdgeModel(network, readout, prior, likelihood), data).model
         seed = (self.seed_ if fitted else 0) if key is None else key
         before = belief.prior_predictive(seed, model, data, statistic, n)
@@ -744,11 +746,10 @@ class GraphLearner(BaseEstimator):
 
     def _scaled(
         self, network: Network, readouts: Mapping[str, Readout], data: GraphDataset
-    ) -> tuple[float | str, GraphDataset, Prior]:
-        """Decide on `scale_`, scale the data by it, and return the prior for these."""
+    ) -> tuple[float | str, GraphDataset]:
+        """Decide on `scale_`, and scale the data by it."""
         scale = scale_of(self.scale, network, self.prior, readouts.values(), data)
-        data = scaled_by(scale, data)
-        return scale, data, prior_of(self.prior, data, network)
+        return scale, scaled_by(scale, data)
 
     def _graphs(self, X: Any, A: Any = None, covariates: Any = None) -> Graphs:
         how = {"metric": self.metric, "missing": self.missing, "preprocess": self.preprocess}

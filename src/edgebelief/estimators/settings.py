@@ -32,6 +32,8 @@ Scale = float | str
 HUGE, TINY = 1e20, 1e-300
 # The labelled graphs that "auto" needs to choose a readout: with one left out, two are fitted.
 FEWEST = 3
+# The beliefs about graphs that a prior may be made from; the first is needed.
+BELIEFS = ("density", "max_components", "mass")
 # Scales that differ between graphs.
 BY_GRAPH = ("median", "relative")
 
@@ -159,24 +161,29 @@ def _check_bool(value: object, what: str) -> None:
         raise SettingTypeError(f"must be True or False; got {value!r}.", argument=what)
 
 
-def prior_of(prior: object, data: GraphDataset, network: Network) -> Prior:
+def prior_of(prior: object, data: GraphDataset, network: Network, readout: Readout) -> Prior:
     """Return the prior that a name, or beliefs about graphs, mean on these data."""
     if isinstance(prior, Prior):
         return prior
     if isinstance(prior, str):
         return Prior.named(prior, network.kind)
     if isinstance(prior, Mapping):
-        if network.kind == "pds":
-            raise SettingError(
-                "beliefs about graphs make a prior of theta, which PDS has none of; give it a "
-                "Prior of alpha, beta and b, or use DPG."
-            )
-        elicited = elicit_prior(data, **prior)
-        if network.kind == "dpg":
-            return elicited
-        return Prior.named("altered", network.kind).replace(theta=elicited["theta"])
+        return elicit_prior(data, **_beliefs(prior), network=network, readout=readout)
     raise SettingTypeError(
         f"must be a name, a Prior, or beliefs such as {{'density': (0.05, 0.5)}}; got {prior!r}.",
+        argument="prior",
+    )
+
+
+def _beliefs(prior: Mapping[str, Any]) -> dict[str, Any]:
+    """Check which beliefs are stated; `elicit_prior` checks what they say."""
+    unknown = [name for name in prior if name not in BELIEFS]
+    if not unknown and "density" in prior:
+        return dict(prior)
+    problem = f"{unknown[0]!r} is none" if unknown else "density is missing"
+    raise SettingError(
+        f"as a mapping states beliefs about graphs, {', '.join(BELIEFS)}, and {problem}. The prior "
+        f"of a parameter is exchanged by Prior.named('altered').replace(theta=lognormal(1, 1)).",
         argument="prior",
     )
 

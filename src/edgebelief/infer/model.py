@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from ..data.dataset import GraphDataset, Stack
 from ..edges import Support
-from ..errors import SettingError
+from ..errors import SettingError, SettingTypeError
 from ..incidence import Array as AnyArray
 from ..incidence import namespace
 from ..networks import DPG, Network, Output
@@ -72,6 +72,7 @@ class EdgeModel(eqx.Module):
         prior: Prior | str = "altered",
         likelihood: Likelihood | None = None,
     ):
+        self._check_parts(network, readout, prior, likelihood)
         self.network = DPG() if network is None else network
         self.readout = papers_readout(self.network) if readout is None else readout
         if self.readout.n_channels != self.network.n_channels:
@@ -100,6 +101,21 @@ class EdgeModel(eqx.Module):
             if value is not None and not unknown and np.shape(value) != self.shape(name):
                 raise SettingError(
                     f"{name} is {self.sizes.get(name, 'one')} number(s), and is fixed at {value}."
+                )
+
+    @staticmethod
+    def _check_parts(network: object, readout: object, prior: object, likelihood: object) -> None:
+        """Refuse parts that are no parts, such as the names that `GraphLearner` takes."""
+        for name, part, type_, example in (
+            ("network", network, Network, "edgebelief.networks.DPG()"),
+            ("readout", readout, Readout, "edgebelief.readouts.Affine()"),
+            ("prior", prior, Prior | str, "edgebelief.infer.Prior.named('altered')"),
+            ("likelihood", likelihood, Likelihood, "edgebelief.infer.BernoulliEdges()"),
+        ):
+            if not isinstance(part, type_ | None):
+                raise SettingTypeError(
+                    f"must be an object such as {example}; got {part!r}. GraphLearner takes names.",
+                    argument=name,
                 )
 
     @property

@@ -10,7 +10,10 @@ from jaxtyping import Float
 
 from ..belief.checks import PredictiveCheck
 from ..errors import InputError
-from .style import INK, SERIES, AxesLike, axes_for, tidy
+from .style import INK, SERIES, Axes, AxesLike, axes_for, tidy
+
+# Labels farther from the bars than this many times their width would squeeze these together.
+FAR = 4.0
 
 
 @dataclass(frozen=True, init=False)
@@ -23,7 +26,7 @@ class CheckDisplay:
         Checks of the same statistic, titled for example "original prior", "altered prior" and
         "posterior". By default the title is what they were drawn from, "prior" or "posterior".
     bins : int
-        The number of bins of each histogram.
+        The largest number of bins of a histogram.
 
     Examples
     --------
@@ -43,7 +46,7 @@ class CheckDisplay:
     def __init__(
         self,
         checks: Mapping[str, PredictiveCheck] | Iterable[PredictiveCheck] | PredictiveCheck,
-        bins: int = 60,
+        bins: int = 40,
     ):
         if not isinstance(checks, Mapping):
             listed = [checks] if isinstance(checks, PredictiveCheck) else list(checks)
@@ -61,30 +64,65 @@ class CheckDisplay:
     def statistic(self) -> str:
         return next(iter(self.checks.values())).statistic
 
-    @property
-    def edges(self) -> Float[np.ndarray, " ends"]:
-        """The bin edges, the same for all histograms."""
-        if self.statistic == "density":
-            return np.linspace(0, 1, self.bins + 1)
-        everything = [check.values for check in self.checks.values()]
-        observed = [c.observed for c in self.checks.values() if c.observed is not None]
-        return np.histogram_bin_edges(np.concatenate([*everything, observed]), self.bins)
+    def edges_of(self, check: PredictiveCheck) -> Float[np.ndarray, " ends"]:
+        """Return the bin edges of the histogram of a check, made for its own values.
+
+        A bin is a whole number of steps wide, where values are multiples of one (counts, shares of
+        pairs): else some bins would hold more of the possible values than their neighbours.
+        """
+        values = np.unique(check.values)
+        low, high = float(values[0]), float(values[-1])
+        gaps = np.diff(values)
+        gaps = gaps[gaps > 1e-9 * (high - low)]  # means of the same numbers may differ by rounding
+        if gaps.size == 0:
+            half = 0.05 * abs(low) or 0.05
+            return np.array([low - half, low + half])
+        step = gaps.min()
+        width = step * np.ceil(((high - low) / step + 1) / self.bins)
+        return np.arange(low - step / 2, high + width, width)
 
     def plot(self, axes: AxesLike = None) -> np.ndarray:
-        """Draw each check on one of `axes` (new ones by default), and return the axes."""
+        """Draw each check on one of `axes` (new ones by default), and return the axes.
+
+        Each axis covers the values of its own check: a posterior is often a hundred times narrower
+        than the prior. Labels too far away to be shown at this scale are pointed at.
+        """
         n = len(self.checks)
-        axes = axes_for(axes, n, 1, (7, 1 + 1.6 * n), sharex=True)
+        axes = axes_for(axes, n, 1, (7, 1 + 1.9 * n))
         for k, (axis, (title, check)) in enumerate(zip(axes, self.checks.items(), strict=True)):
             shares = np.full(check.values.size, 1 / check.values.size)
-            color = SERIES[k % len(SERIES)]
-            axis.hist(check.values, self.edges, weights=shares, color=color, alpha=0.85)
+            color, edges = SERIES[k % len(SERIES)], self.edges_of(check)
+            axis.hist(check.values, edges, weights=shares, color=color, alpha=0.85)
+            if len(edges) == 2:  # one value: a bar in the middle, not a wall
+                axis.margins(x=2)
             if check.observed is not None:
-                axis.axvline(check.observed, color=INK, lw=2, label="labels")
+                _mark(axis, check.observed, edges[0], edges[-1])
                 title = f"{title}: {100 * check.tail_probability:.0f} % above the labels"
             axis.set_title(title, loc="left", fontsize=11)
             axis.set_ylabel("share")
             tidy(axis)
-        if any(check.observed is not None for check in self.checks.values()):
-            axes[0].legend(loc="upper right", frameon=False)
-        axes[-1].set_xlabel(f"{self.statistic} of a replicated data set (mean over its graphs)")
+        axes[-1].set_xlabel(
+            f"{self.statistic} of a replicated data set (mean over its graphs)"
+            + ("\neach axis has its own range" if n > 1 else "")
+        )
         return axes
+
+
+def _mark(axis: Axes, observed: float, low: float, high: float) -> None:
+    """Draw the value of the labels; where it is too far from the bars, point at it."""
+    far = max(low - observed, observed - high) > FAR * (high - low)
+    if not far:
+        axis.axvline(observed, color=INK, lw=2, label="labels")
+        axis.legend(loc="best", frameon=False)
+        return
+    right = observed > high
+    axis.annotate(
+        f"labels {observed:.3g}",
+        xy=(1.0 if right else 0.0, 0.85),
+        xytext=(0.86 if right else 0.14, 0.85),
+        xycoords="axes fraction",
+        va="center",
+        ha="right" if right else "left",
+        color=INK,
+        arrowprops={"arrowstyle": "->", "color": INK, "lw": 2},
+    )

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Real
 
-from ..belief.elicit import Elicited, ThetaSweep
-from .style import BLUE, GREEN, INK, ORANGE, Axes, AxesLike, axes_for, legend_above, tidy
+from ..belief.elicit import Elicited
+from ..belief.sweep import ThetaSweep
+from .style import BLUE, GREEN, INK, ORANGE, RED, Axes, AxesLike, axes_for, legend_above, tidy
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,8 @@ class SweepDisplay:
 
     Each thin line is a graph, the thick line their mean. Of the edge weights the median and the
     central 50 % and 90 % are shown. For an elicited prior, the stated beliefs and the interval of
-    theta with the stated probability are shaded.
+    theta with the stated probability are shaded, and the density of graphs that are drawn from the
+    model at each theta is shown: its median and its central 90 %.
 
     Parameters
     ----------
@@ -26,7 +28,7 @@ class SweepDisplay:
 
     Examples
     --------
-    >>> from edgebelief.belief.elicit import theta_sweep
+    >>> from edgebelief.belief import theta_sweep
     >>> from edgebelief.plots import SweepDisplay
     >>> display = SweepDisplay(theta_sweep([1.0, 2.0, 4.0]))
     >>> density, components, weights = display.plot()
@@ -43,9 +45,7 @@ class SweepDisplay:
         """The central interval of the elicited theta with the stated probability, or None."""
         if not isinstance(self.source, Elicited):
             return None
-        rest = (1 - self.source.beliefs.mass) / 2
-        low, high = self.source["theta"].quantile([rest, 1 - rest])
-        return float(low), float(high)
+        return self.source.interval
 
     def plot(self, axes: AxesLike = None) -> np.ndarray:
         """Draw on three axes (new ones by default), and return them."""
@@ -79,12 +79,16 @@ class SweepDisplay:
         axis.fill_between(thetas, low, high, color=BLUE, alpha=0.3, lw=0, label="50 %")
         axis.plot(thetas, middle, color=BLUE, lw=2.2, label="median")
         axis.set_ylabel("edge weight")
+        axis.set_yscale("log")  # for large theta weights grow in proportion to it
 
     def _beliefs(self, prior: Elicited, density: Axes, components: Axes, weights: Axes) -> None:
         beliefs = prior.beliefs
         assert self.band is not None
         shade = {"alpha": 0.16, "lw": 0, "zorder": 0}
         density.axhspan(*beliefs.density, color=GREEN, label="believed density", **shade)
+        low, middle, high = prior.drawn.T
+        density.fill_between(prior.sweep.thetas, low, high, color=RED, alpha=0.2, lw=0)
+        density.plot(prior.sweep.thetas, middle, color=RED, lw=1.6, label="drawn from the prior")
         if (most := beliefs.max_components) is not None:
             components.axhline(most, color=GREEN, lw=2, ls="--", label="believed at most")
         label = f"{100 * beliefs.mass:g} % of the prior"

@@ -9,6 +9,7 @@ from dataclasses import asdict
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
+from scipy.special import ndtr
 
 from ...data.dataset import GraphDataset
 from ...data.randomness import Key, as_key, split
@@ -19,9 +20,11 @@ from ..model import EdgeModel, check_weights
 from ..posterior import Fingerprint, Fit, Posterior
 from ..prepare import Problem, prepare
 
-# A parameter's posterior is the prior's when its spread is over 90 % of it; the two are in conflict
-# when the posterior mean is where the prior has less than 1 in 1000 beyond.
-DOMINATED, CONFLICT = 0.9, 3.29
+# A parameter's posterior is the prior's when its spread is over 90 % of it. The two are in conflict
+# when the prior gives values as far out as the posterior mean, on either side, a probability below
+# 1 %: where the prior is right, there is such a finding for one parameter in a hundred. The entries
+# of a vector share the 1 %.
+DOMINATED, CONFLICT = 0.9, 0.01
 # A share of the prior (or the posterior) that is flat beyond this is a finding.
 FLAT = 0.5
 
@@ -173,11 +176,13 @@ def _against_prior(model: EdgeModel, fit: Fit, figures: dict[str, float]) -> Ite
                     f"the spread of {name} is {spread:.0%} of the prior's: the labels said next to "
                     f"nothing about it. More labels, or a prior you mean.",
                 )
-        if abs(mean) > CONFLICT:
+        tail = 2 * float(ndtr(-abs(mean)))
+        if tail * model.free_sizes[parameter] < CONFLICT:
             side = "above" if mean > 0 else "below"
             yield Finding(
                 "prior conflict",
                 mean,
-                f"{name} is {abs(mean):.1f} standard deviations {side} the prior's median: data "
-                f"and prior disagree. Rescale the distances or restate the prior.",
+                f"{name} is {abs(mean):.1f} standard deviations {side} the prior's median, which "
+                f"gives values as far out a probability of {tail:.1g}: data and prior disagree. "
+                f"Rescale the distances or restate the prior.",
             )
