@@ -32,7 +32,9 @@ T = TypeVar("T")
 # wait without an end cannot be interrupted. A result ends a wait at once.
 LOOK = 0.1
 # Seconds that Python waits, at its end, for compiled code that Ctrl-C left behind.
-GRACE = 2.5
+GRACE = 1.5
+# Seconds that a part of a long computation takes: long for a call, short for who wants it to end.
+PART = 0.5
 _of_thread = threading.local()
 _busy: set[threading.Thread] = set()
 
@@ -46,6 +48,25 @@ def check() -> None:
     abandoned = getattr(_of_thread, "abandoned", None)
     if abandoned is not None and abandoned.is_set():
         raise Abandoned
+
+
+def paced(steps: int, most: int) -> Iterator[int]:
+    """Split steps into parts of at most `most` that take about half a second each; call `check`.
+
+    Examples
+    --------
+    >>> from edgebelief.threads import paced
+    >>> sum(paced(120, most=50))
+    120
+    """
+    n = 1
+    while steps > 0:
+        check()
+        n, begun = min(n, steps), time.perf_counter()
+        yield n
+        steps -= n
+        took = max(time.perf_counter() - begun, 1e-9)
+        n = int(min(max(n * PART / took, 1), most))
 
 
 class Workers:
@@ -76,7 +97,10 @@ class Workers:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
     ) -> None:
         if kind is not None:
             self._abandoned.set()
@@ -126,7 +150,7 @@ def apart(work: Callable[[], T]) -> T:
     42
     """
     with Workers(1) as workers:
-        return next(workers.map(work))
+        return next(workers.map(lambda run: run(), [work]))
 
 
 def _end() -> None:

@@ -43,11 +43,22 @@ def warn_if_unlike(fitted: Fingerprint, data: GraphDataset) -> None:
 
 
 def warn_if_fitted(fitted: Fingerprint, data: GraphDataset) -> None:
-    """Warn if the labels to be scored are those that were fitted."""
-    if Fingerprint.of(data).digest == fitted.digest:
-        warnings.warn(
-            "these are the labels that the model was fitted to, so the scores are optimistic. "
-            "Score other graphs, or hold out nodes of these (cv='nodes').",
-            BeliefWarning,
-            stacklevel=3,
-        )
+    """Warn if labels to be scored, of all graphs or of some, are those that were fitted."""
+    labelled = sum(bool(record.known.any()) for record in data)
+    if not (seen := fitted.seen(data)):
+        return
+    graphs = f"{len(seen)} of these {labelled} graphs (by index: {_listed(seen)}) were fitted, too"
+    if len(seen) == labelled:
+        graphs = "these are the labels that the model was fitted to"
+    warnings.warn(
+        f"{graphs}, so the scores are optimistic. Score other graphs, or hold out nodes of these "
+        f"(cv='nodes').",
+        BeliefWarning,
+        stacklevel=3,
+    )
+
+
+def _listed(indices: list[int]) -> str:
+    """Return the first few indices as text."""
+    few = ", ".join(map(str, indices[:5]))
+    return f"{few}, ..." if len(indices) > 5 else few

@@ -14,11 +14,13 @@ from jaxtyping import Float
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, as_key, generator
 from ..errors import InputError
-from .arviz import to_arviz
+from .arviz import Kind, to_arviz
 from .diagnostics import Finding, Verdict
 from .flatness import Flatness
 from .model import EdgeModel
 
+# Hexadecimal digits of the hash of a graph: 64 bits, so that no two graphs have the same.
+SHORT = 16
 QUANTILES = {"q5": 0.05, "q50": 0.5, "q95": 0.95}
 
 
@@ -35,13 +37,19 @@ class Fingerprint:
     """The median number of signals behind the distances; None if not known."""
     digest: str
     """A hash of distances and labels."""
+    digests: tuple[str, ...] = ()
+    """A short hash of the distances and labels of each graph; none in files of older versions."""
 
     @classmethod
     def of(cls, data: GraphDataset) -> Fingerprint:
-        digest = hashlib.sha256()
+        digest, digests = hashlib.sha256(), []
         for record in data:
+            of_graph = hashlib.sha256()
             for array in (record.e, record.a, record.known, record.w):
-                digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
+                part = b"" if array is None else np.ascontiguousarray(array).tobytes()
+                digest.update(part)
+                of_graph.update(part)
+            digests.append(of_graph.hexdigest()[:SHORT])
         counts = [record.n_signals for record in data if record.n_signals is not None]
         return cls(
             n_graphs=len(data),
@@ -50,7 +58,17 @@ class Fingerprint:
             scale=float(np.median(np.abs(np.concatenate([record.e for record in data])))),
             n_signals=float(np.median(counts)) if counts else None,
             digest=digest.hexdigest(),
+            digests=tuple(digests),
         )
+
+    def seen(self, data: GraphDataset) -> list[int]:
+        """Return the indices of the graphs with labels that are the same, labels and all, here."""
+        other, digests = Fingerprint.of(data), set(self.digests)
+        if other.digest == self.digest:
+            return [t for t, record in enumerate(data) if record.known.any()]
+        return [
+            t for t, each in enumerate(other.digests) if each in digests and data[t].known.any()
+        ]
 
 
 @runtime_checkable
@@ -178,9 +196,15 @@ class Posterior:
         x = np.linspace(values.min(), values.max(), 400)
         return x, gaussian_kde(values, weights=self.weights)(x)
 
-    def to_arviz(self, data: GraphDataset, key: Key | int = 0, n_draws: int = 1000) -> Any:
-        """Convert to an ArviZ DataTree: see `edgebelief.infer.arviz.to_arviz`."""
-        return to_arviz(self, data, as_key(key), n_draws)
+    def to_arviz(
+        self,
+        data: GraphDataset,
+        key: Key | int = 0,
+        n_draws: int = 1000,
+        kind: Kind | None = None,
+    ) -> Any:
+        """Convert to what ArviZ takes: see `edgebelief.infer.arviz.to_arviz`."""
+        return to_arviz(self, data, as_key(key), n_draws, kind)
 
     def __str__(self) -> str:
         lines = [f"{self.engine} posterior of {self.fingerprint.n_labels} labels"]

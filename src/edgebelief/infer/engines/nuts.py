@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Literal, NamedTuple, TypeVar, get_args
@@ -18,7 +17,7 @@ from tqdm.auto import tqdm
 
 from ...cores import n_cores
 from ...data.randomness import Key
-from ...threads import Workers, check
+from ...threads import Workers, paced
 from ...validate import check_choice, check_least
 from ..diagnostics import EBFMI, EFFECTIVE_DRAWS, RHAT, Finding
 from ..gradient.density import LogDensity, values_of
@@ -40,9 +39,9 @@ AT_MAX_DEPTH = 0.01
 QUICK, CAREFUL, CAREFUL_WARMUP = 0.6, 0.95, 500
 # From this many steps on, warm-up learns a mass matrix too; before, only a step size.
 LEARNS = 300
-# Draws in a compiled call, a stretch: at most this many, and as many as take about so many seconds.
-# A progress bar then moves, and Ctrl-C is heard.
-MOST, SECONDS = 50, 0.5
+# The largest number of draws in a compiled call: between two calls a progress bar moves, and Ctrl-C
+# is heard.
+MOST = 50
 # What NumPyro records per draw, and ArviZ's name for it.
 RECORDED = {
     "diverging": "diverging",
@@ -163,17 +162,15 @@ class NUTS(Engine):
                     chains = slice(group.first, group.first + group.size)
                     setup, parts = (self, density, frame, group.vectorized), []
                     states = _begin(*setup, starts[chains], keys[chains])
-                    size, warming, left = 1, self.n_warmup, self.n_warmup + self.n_draws
-                    while left > 0:
-                        check()
-                        begun, n = time.perf_counter(), min(size, warming or left)
-                        states, drawn = jax.block_until_ready(_advance(*setup, states, np.int32(n)))
-                        if not warming:
-                            parts.append(jax.tree.map(lambda x, n=n: np.asarray(x[:, :n]), drawn))
-                        warming, left = max(warming - n, 0), left - n
-                        bar.update(n)
-                        each = (time.perf_counter() - begun) / n
-                        size = int(np.clip(SECONDS / each, 1, MOST))
+                    for total, kept in ((self.n_warmup, False), (self.n_draws, True)):
+                        for n in paced(total, MOST):
+                            states, drawn = _advance(*setup, states, np.int32(n))
+                            if kept:
+                                parts.append(
+                                    jax.tree.map(lambda x, n=n: np.asarray(x)[:, :n], drawn)
+                                )
+                            jax.block_until_ready(states)
+                            bar.update(n)
                     return jax.tree.map(lambda *x: np.concatenate(x, axis=1), *parts)
 
             with Workers(len(groups)) as workers:
