@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 
 from ..data.dataset import GraphDataset
+from ..errors import Message, Remedy, Setting
 from ..infer.posterior import Fingerprint
 
 # A warning is due if the distances are larger or smaller than the fitted ones by this factor, or if
@@ -16,6 +17,10 @@ SCALE, NOISE = 5.0, 0.1
 
 class BeliefWarning(UserWarning):
     """The inputs of a prediction are not like those of the fit; or, to be scored, the very same."""
+
+
+class FittedWarning(Message, BeliefWarning):
+    """Labels to be scored were fitted."""
 
 
 def warn_if_unlike(fitted: Fingerprint, data: GraphDataset) -> None:
@@ -50,12 +55,9 @@ def warn_if_fitted(fitted: Fingerprint, data: GraphDataset) -> None:
     graphs = f"{len(seen)} of these {labelled} graphs (by index: {_listed(seen)}) were fitted, too"
     if len(seen) == labelled:
         graphs = "these are the labels that the model was fitted to"
-    warnings.warn(
-        f"{graphs}, so the scores are optimistic. Score other graphs, or hold out nodes of these "
-        f"(cv='nodes').",
-        BeliefWarning,
-        stacklevel=3,
-    )
+    by_nodes = Remedy("hold out nodes of these", Setting("cv", "nodes"))
+    problem = f"{graphs}, so the scores are optimistic."
+    warnings.warn(FittedWarning(problem, remedy=["Score other graphs", by_nodes]), stacklevel=3)
 
 
 def _listed(indices: list[int]) -> str:
