@@ -132,7 +132,8 @@ class VI(Engine):
         if self.steps == 0:
             return dist.MultivariateNormal(jnp.zeros(n), scale_tril=jnp.eye(n))
         shown = sys.stderr.isatty() if self.progress is None else self.progress
-        precise, device = jax.config.jax_enable_x64, jax.config.jax_default_device
+        precise = jnp.result_type(float) == jnp.float64
+        (device,) = jnp.zeros(()).devices()
 
         @jax.jit
         def advance(state: SVIState, n: Array) -> SVIState:
