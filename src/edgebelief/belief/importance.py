@@ -19,7 +19,7 @@ from ..infer.engines.exact import Exact
 from ..infer.model import EdgeModel
 from ..infer.posterior import Posterior, weighted_quantile
 from ..infer.prepare import Problem
-from ..infer.priors import fixed
+from ..infer.priors import Prior, fixed
 from ..readouts import Affine
 from .crossfit import FOLDS, HeldOut, cross_predict
 from .metrics import LEAST
@@ -156,7 +156,9 @@ def _without(model: EdgeModel, names: Sequence[str]) -> EdgeModel:
             f"without {' and '.join(names)} a relative readout has no term left; compare it with "
             f"another readout by `compare`."
         )
-    return model.replace(readout=Affine())
+    of_terms = readout.unlisted
+    prior = Prior(**{name: of for name, of in model.prior.items() if name not in of_terms})
+    return model.replace(readout=Affine(), prior=prior)
 
 
 def _fit(key: Key, posterior: Posterior, model: EdgeModel, train: GraphDataset) -> Posterior:

@@ -127,7 +127,7 @@ def to_arviz(
     entries = _entries(model)
     dims = {"labels": ["graph"], "edge_density": ["graph"]}
     dims |= {name: [dim] for name, (dim, _) in entries.items()}
-    coords = {"graph": labelled, **dict(entries.values())}
+    coords: dict[str, Any] = {"graph": labelled, **dict(entries.values())}
     tree = arviz_base.from_dict(groups, dims=dims, coords=coords)
     tree.attrs["engine"] = posterior.engine
     tree.attrs["settings"] = ", ".join(f"{k}={v!r}" for k, v in posterior.settings.items())
