@@ -52,7 +52,7 @@ def warn_if_fitted(fitted: Fingerprint, data: GraphDataset) -> None:
     labelled = sum(bool(record.known.any()) for record in data)
     if not (seen := fitted.seen(data)):
         return
-    graphs = f"{len(seen)} of these {labelled} graphs (by index: {_listed(seen)}) were fitted, too"
+    graphs = f"{len(seen)} of these {labelled} graphs (by index: {_listed(seen)}) were fitted"
     if len(seen) == labelled:
         graphs = "these are the labels that the model was fitted to"
     by_nodes = Remedy("hold out nodes of these", Setting("cv", "nodes"))

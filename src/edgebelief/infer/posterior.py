@@ -38,37 +38,41 @@ class Fingerprint:
     digest: str
     """A hash of distances and labels."""
     digests: tuple[str, ...] = ()
-    """A short hash of the distances and labels of each graph; none in files of older versions."""
+    """A short hash of the distances and labels of each graph that counts; none in older files."""
 
     @classmethod
-    def of(cls, data: GraphDataset) -> Fingerprint:
+    def of(
+        cls, data: GraphDataset, counts: Float[np.ndarray, " graphs"] | None = None
+    ) -> Fingerprint:
+        """Summarise data; `counts` says how often each graph counts, once by default."""
         digest, digests = hashlib.sha256(), []
-        for record in data:
+        for t, record in enumerate(data):
             of_graph = hashlib.sha256()
             for array in (record.e, record.a, record.known, record.w):
                 part = b"" if array is None else np.ascontiguousarray(array).tobytes()
                 digest.update(part)
                 of_graph.update(part)
-            digests.append(of_graph.hexdigest()[:SHORT])
-        counts = [record.n_signals for record in data if record.n_signals is not None]
+            if counts is None or counts[t] > 0:
+                digests.append(of_graph.hexdigest()[:SHORT])
+        n_signals = [record.n_signals for record in data if record.n_signals is not None]
         return cls(
             n_graphs=len(data),
             n_nodes=data.n_nodes,
             n_labels=data.n_labels,
             scale=float(np.median(np.abs(np.concatenate([record.e for record in data])))),
-            n_signals=float(np.median(counts)) if counts else None,
+            n_signals=float(np.median(n_signals)) if n_signals else None,
             digest=digest.hexdigest(),
             digests=tuple(digests),
         )
 
     def seen(self, data: GraphDataset) -> list[int]:
         """Return the indices of the graphs with labels that are the same, labels and all, here."""
-        other, digests = Fingerprint.of(data), set(self.digests)
-        if other.digest == self.digest:
-            return [t for t, record in enumerate(data) if record.known.any()]
-        return [
-            t for t, each in enumerate(other.digests) if each in digests and data[t].known.any()
-        ]
+        other, known = Fingerprint.of(data), [record.known.any() for record in data]
+        if not self.digests:  # an older file, which knows only of all graphs together
+            same = [other.digest == self.digest] * len(data)
+        else:
+            same = [digest in self.digests for digest in other.digests]
+        return [t for t in range(len(data)) if same[t] and known[t]]
 
 
 @runtime_checkable
