@@ -8,6 +8,7 @@ from edgebelief import (
     convex,
     data,
     estimators,
+    evidence,
     infer,
     metrics,
     networks,
@@ -17,7 +18,7 @@ from edgebelief import (
 )
 
 MODULES = [edgebelief, belief, convex, data, estimators, infer, metrics, networks, plots]
-MODULES += [readouts, report]
+MODULES += [evidence, readouts, report]
 
 PUBLIC = {
     f"{module.__name__}.{name}": getattr(module, name)

@@ -15,10 +15,12 @@ from edgebelief.data import Ensemble
 from edgebelief.data.ensembles import StochasticBlock
 from edgebelief.estimators.settings import engine_of, network_of, readouts_of
 from edgebelief.estimators.simulate import ensemble_of
+from edgebelief.evidence import Custom, Evidence
 from edgebelief.infer import Engine, Likelihood, Marginal, Prior
 from edgebelief.infer.priors import _NAMED
 from edgebelief.networks import DPG, Network
 from edgebelief.readouts import Readout
+from evidence.test_conformance import EVIDENCE
 from infer.engines.test_engines import ENGINES
 from networks.test_conformance import NETWORKS
 from readouts.test_readout_conformance import READOUTS
@@ -30,6 +32,7 @@ TABLES = {
     "PRIORS": Prior,
     "MARGINALS": Marginal,
     "ENSEMBLES": Ensemble,
+    "EVIDENCE": Evidence,
 }
 ENTRIES = [
     pytest.param(name, entry, base, id=f"{table}-{name}")
@@ -74,14 +77,22 @@ def test_no_ensemble_is_missing():
     assert classes(Ensemble) - known == {StochasticBlock}
 
 
+def test_no_evidence_is_missing():
+    """A user's own has no name of ours."""
+    known = {name: entry.load() for name, entry in registry.EVIDENCE.items()}
+    assert classes(Evidence) - set(known.values()) == {Custom}
+    assert all(kind.name == name for name, kind in known.items())
+
+
 @pytest.mark.parametrize(
     ("table", "tested"),
     [
         (registry.NETWORKS, [case.network for case in NETWORKS.values()]),
         (registry.READOUTS, [readout for readout, _ in READOUTS.values()]),
         (registry.ENGINES, [getattr(one, "values", [one])[0] for one in ENGINES]),
+        (registry.EVIDENCE, EVIDENCE),
     ],
-    ids=["networks", "readouts", "engines"],
+    ids=["networks", "readouts", "engines", "evidence"],
 )
 def test_everything_is_in_the_conformance_tests(table, tested):
     assert {entry.load() for entry in table.values()} <= {type(one) for one in tested}

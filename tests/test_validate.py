@@ -4,7 +4,13 @@ import pytest
 
 from edgebelief import solve
 from edgebelief.edges import Complete, Restricted
-from edgebelief.validate import check_distances, check_labels, check_names, check_signals
+from edgebelief.validate import (
+    check_distances,
+    check_edge_weights,
+    check_labels,
+    check_names,
+    check_signals,
+)
 
 
 def square(n=4):
@@ -181,7 +187,7 @@ def test_bad_settings_are_refused(settings, error, message):
 
 
 def test_overflow_is_refused():
-    with pytest.raises(ValueError, match="overflows"):
+    with pytest.raises(ValueError, match=r"overflows|theta must be from"):
         solve(np.full(3, 1e200), 1e200)
 
 
@@ -208,3 +214,12 @@ def test_label_known_on_one_side_only_is_refused():
     labels[0, 1] = np.nan
     with pytest.raises(ValueError, match="fill in both"):
         check_labels(labels, Complete(3))
+
+
+@pytest.mark.parametrize("weight", [1e-150, 1e-16, 1e16, 1e150])
+def test_weights_in_an_odd_unit_are_refused(weight):
+    """Their logarithms are beyond the prior of the level, and means of lognormals overflow."""
+    with pytest.raises(ValueError, match=r"labels\[0, 1\] is .*from 1e-15 to 1e\+15.*another unit"):
+        check_edge_weights([weight, 2.0, 0.0], Complete(3))
+    kept = check_edge_weights([1e-15, 1e15, 0.0], Complete(3))
+    np.testing.assert_array_equal(kept, [1e-15, 1e15, 0])

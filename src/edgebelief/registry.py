@@ -1,4 +1,4 @@
-"""The one table of names: networks, readouts, engines, priors, marginals and ensembles.
+"""The one table of names: networks, readouts, engines, priors, ensembles, evidence.
 
 Settings, model files, the command line with its help texts, and error messages read it. A new
 network or engine is a new file, and a line here. An entry says as text where its class lives; the
@@ -78,6 +78,26 @@ ENSEMBLES: Table = {
     "erdos-renyi": Entry("data.ensembles:ErdosRenyi", "every pair alike"),
     "barabasi-albert": Entry("data.ensembles:BarabasiAlbert", "with hubs"),
     "watts-strogatz": Entry("data.ensembles:WattsStrogatz", "a ring with shortcuts"),
+}
+EVIDENCE: Table = {
+    "likelihood": Entry(
+        "evidence.likelihood:MostLikelyGraph", "the graph under which the distances are most likely"
+    ),
+    "precision": Entry("evidence.precision:Precision", "partial correlations from distances"),
+    "diffusion": Entry("evidence.diffusion:Diffusion", "walks along small distances"),
+    "profile": Entry("evidence.profile:Profile", "whether two nodes see the others alike"),
+    "smooth": Entry(
+        "evidence.smooth:SmoothStructure", "common neighbours on which signals are smooth"
+    ),
+    "partial-correlation": Entry(
+        "evidence.correlation:PartialCorrelation", "partial correlations of signals"
+    ),
+    "correlation": Entry("evidence.correlation:SignedCorrelation", "of signals, with its sign"),
+    "rank-correlation": Entry("evidence.correlation:RankCorrelation", "of the ranks of signals"),
+    "mutual-information": Entry(
+        "evidence.information:MutualInformation", "dependence of signals of any form"
+    ),
+    "forest": Entry("evidence.forest:ForestImportance", "forests that predict signals; slow"),
 }
 # What a predictive check may count; the functions are in `belief.checks`, by these names.
 STATISTICS = ("density", "components", "degree spread", "triangles")

@@ -24,6 +24,9 @@ from .errors import (
 
 # Of signals: squares of larger ones, added up, leave double precision.
 LARGEST = 1e150
+# Of weights, in their unit. Their logarithms get a normal prior with sd 10, which reaches there;
+# over wider ranges the mean of a lognormal, its median times exp(sd^2/2), overflows.
+LIGHTEST, HEAVIEST = 1e-15, 1e15
 # In Python a node is left out by hand; a shell has an option for it.
 LEAVE_NODE_OUT = Remedy("leave the node out", Setting("nodes", python=""))
 
@@ -192,11 +195,12 @@ def check_number(value: Any, what: str) -> float:
         raise SettingTypeError(f"must be a number; got {value!r}.", argument=what) from None
 
 
-def check_whole(value: object, what: str, least: int) -> int:
-    """Return a setting that is a whole number, at least `least`."""
+def check_whole(value: object, what: str, least: int, most: float = np.inf) -> int:
+    """Return a setting that is a whole number, at least `least` and at most `most`."""
     number = check_number(value, what)
-    if not (number.is_integer() and number >= least):
-        problem = f"must be a whole number, at least {least}; got {value!r}."
+    if not (number.is_integer() and least <= number <= most):
+        bounds = f"at least {least}" + (f" and at most {most:,}" if most < np.inf else "")
+        problem = f"must be a whole number, {bounds}; got {value!r}."
         raise SettingError(problem, argument=what)
     return int(number)
 
@@ -255,7 +259,10 @@ def check_labels(
 def check_edge_weights(
     a: object, support: Support, names: Sequence[Hashable] | None = None
 ) -> Float[np.ndarray, " edges"]:
-    """Return weights on `support`: above 0 for an edge, 0 for no edge, NaN for unknown."""
+    """Return weights on `support`: above 0 for an edge, 0 for no edge, NaN for unknown.
+
+    Above 0 means from 1e-15 to 1e15: what is less is rounding of zero, or in an odd unit.
+    """
     array = _label_vector(a, support, names).copy()
     odd = np.isinf(array) | (array < 0)
     if odd.any():
@@ -263,6 +270,15 @@ def check_edge_weights(
         remedy = ["Take its size", "leave negative edges out (0)"]
         remedy = ["Correct it", "say NaN"] if np.isinf(array[k]) else remedy
         problem = f"is {array[k]:g}; weights must be above 0 (edge), 0 (no edge) or NaN (unknown)"
+        where = _pair(k, support, names)
+        raise InputError(problem, argument="labels", where=where, remedy=remedy)
+    extreme = (array > HEAVIEST) | ((array > 0) & (array < LIGHTEST))
+    if extreme.any():
+        k = int(np.argmax(extreme))
+        problem = f"is {array[k]:g}; weights must be from {LIGHTEST:g} to {HEAVIEST:g}, or 0"
+        remedy = [f"State them in another unit (their median is {np.median(array[array > 0]):.2g})"]
+        if array[k] < LIGHTEST:
+            remedy += ["say 0 where they are rounding errors"]
         where = _pair(k, support, names)
         raise InputError(problem, argument="labels", where=where, remedy=remedy)
     return array

@@ -1,11 +1,14 @@
+import itertools
+import warnings
 from dataclasses import replace
 
 import jax
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.special import expit, logsumexp
 
-from edgebelief.belief import BeliefWarning, decide, predict, sample_graphs
+from edgebelief.belief import BeliefWarning, decide, intervals, predict, sample_graphs
 from edgebelief.data import ErdosRenyi, GraphDataset, RandomGeometric
 from edgebelief.infer import EdgeModel, Exact, Fingerprint, Posterior, Verdict
 from edgebelief.networks import DPG, DPGParams
@@ -105,6 +108,95 @@ def test_sampled_graphs_have_the_predictive_moments(draws, data):
     assert np.abs(expected)[off].max() > 0.03  # or the line above would say nothing
 
 
+def enumerated(p):
+    """All graphs on four nodes, which are connected, and the probability of each given each draw.
+
+    p : (draws, 6).
+    """
+    graphs = np.array(list(itertools.product([0, 1], repeat=6)))
+    adjacency = np.zeros((64, 4, 4))
+    rows, cols = np.triu_indices(4, 1)
+    adjacency[:, rows, cols] = adjacency[:, cols, rows] = graphs
+    reach = np.linalg.matrix_power(adjacency + np.eye(4), 3)
+    likely = np.prod(np.where(graphs == 1, p[:, None], 1 - p[:, None]), axis=2)
+    return graphs, (reach > 0).all((1, 2)), likely
+
+
+def test_connected_samples_are_those_of_the_exact_conditional_distribution(model):
+    """Against all 64 graphs on 4 nodes; not that of edges given parameters that stay as likely."""
+    data = GraphDataset([[1.0, 1.5, 1.2, 2.0, 1.8, 1.1]], [[1, 0, 1, 0, 0, 1]])
+    weights = np.array([0.5, 0.3, 0.2])
+    params = {"theta": np.array([0.1, 0.3, 0.2]), "delta": np.full(3, 8.0)}
+    params["b"] = np.array([4.5, 2.0, 0.5])
+    fingerprint = Fingerprint.of(data)
+    posterior = Posterior(model, params, weights, "by hand", {}, fingerprint, Verdict())
+    graphs, whole, likely = enumerated(by_hand(posterior, data[0]))
+    assert whole.sum() == 38  # connected labelled graphs on four nodes
+    exact = np.where(whole, weights @ likely, 0)
+    exact /= exact.sum()
+    n = 4000
+    (drawn,) = sample_graphs(0, posterior, data, n=n, connected=True)
+    counts = np.bincount(drawn @ 2 ** np.arange(5, -1, -1), minlength=64)
+    assert (graphs[5] == [0, 0, 0, 1, 0, 1]).all()  # the numbering of `counts`
+    assert counts[~whole].sum() == 0
+    assert stats.chisquare(counts[whole], n * exact[whole]).pvalue > 1e-3
+    kept_as_likely = weights @ np.where(whole, likely / likely[:, whole].sum(1)[:, None], 0)
+    assert stats.chisquare(counts[whole], n * kept_as_likely[whole]).pvalue < 1e-9
+
+
+def test_graphs_that_are_never_connected_are_an_error_with_the_rate(draws, data):
+    lonely = replace(draws, params={**draws.params, "b": draws.params["b"] + 60})
+    with pytest.raises(ValueError, match=r"graph 0: 0 of 1,000 .* \(acceptance rate below 0.001\)"):
+        sample_graphs(0, lonely, data, n=10, connected=True)
+
+
+def test_each_graph_of_a_data_set_is_connected(draws, data):
+    for record, graphs in zip(data, sample_graphs(0, draws, data, 5, connected=True), strict=True):
+        assert graphs.shape == (5, record.e.size)
+        assert [record.support.n_components(edges) for edges in graphs] == [1] * 5
+
+
+def points(data, params):
+    """A posterior of equally weighted points."""
+    params = {name: np.array(values, float) for name, values in params.items()}
+    n = len(params["b"])
+    model = EdgeModel(DPG(depth=10))
+    return Posterior(model, params, np.full(n, 1 / n), "", {}, Fingerprint.of(data), Verdict())
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"theta": [0.2], "delta": [30], "b": [3.3]},
+        # One draw in forty doubts what the others are sure of, either way: the mean is in a tail.
+        {"theta": [0.2] * 40, "delta": [30] * 40, "b": [-60] * 39 + [30]},
+        {"theta": [0.2] * 40, "delta": [30] * 40, "b": [60] * 39 + [-30]},
+        {"theta": [0.2] * 2, "delta": [30] * 2, "b": [-500, -900]},
+        {"theta": [0.2] * 2, "delta": [30] * 2, "b": [500, 900]},
+    ],
+    ids=["one point", "nearly sure", "nearly sure of nothing", "at one", "at zero"],
+)
+@pytest.mark.parametrize("level", [0.01, 0.9])
+def test_an_interval_holds_its_mean(params, level, data):
+    posterior = points(data, params)
+    beliefs = predict(posterior, data)
+    found = intervals(0, posterior, data, level, beliefs=beliefs)
+    for belief, (low, high) in zip(beliefs, found, strict=True):
+        assert (low <= belief.mean).all()
+        assert (belief.mean <= high).all()
+        assert (low >= 0).all()
+        assert (high <= 1).all()
+
+
+def test_an_interval_that_holds_its_mean_has_equal_tails(draws, data):
+    spread = points(data, {"theta": [0.2] * 101, "delta": [30] * 101, "b": np.linspace(2, 4, 101)})
+    a = DPG(depth=10)(DPGParams(0.2), data[0].e).a
+    p = expit(30 * np.asarray(a, float) - np.linspace(2, 4, 101)[:, None])
+    [(low, high)] = intervals(0, spread, data[:1], 0.8, n=101)
+    np.testing.assert_allclose(low, np.quantile(p, 0.1, axis=0), atol=1e-5)
+    np.testing.assert_allclose(high, np.quantile(p, 0.9, axis=0), atol=1e-5)
+
+
 def test_another_scale_is_warned_about(draws, data):
     larger = GraphDataset([record.e * 100 for record in data])
     with pytest.warns(BeliefWarning, match=r"100 times those that were fitted"):
@@ -115,6 +207,18 @@ def test_another_number_of_signals_is_warned_about(draws):
     noisy = GraphDataset.sample(0, ErdosRenyi(0.4), 2, 6, n_signals=20)
     with pytest.warns(BeliefWarning, match="20 signals a graph, the fitted from inf"):
         predict(draws, noisy)
+
+
+@pytest.mark.parametrize(("n_nodes", "warned"), [(3, True), (4, False), (15, False), (16, True)])
+def test_another_number_of_nodes_is_warned_about(draws, n_nodes, warned):
+    """Half as many as the smallest graph that was fitted has, or twice as many as the largest."""
+    other = GraphDataset.sample(0, ErdosRenyi(0.4), 1, n_nodes)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        predict(draws, other)
+    about_size = [w for w in caught if "fitted to graphs of 6 to 8 nodes" in str(w.message)]
+    assert len(about_size) == warned
+    assert all(f"is asked about {n_nodes}:" in str(w.message) for w in about_size)
 
 
 def test_exact_nodes_predict_like_many_draws():

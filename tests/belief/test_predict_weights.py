@@ -7,7 +7,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from edgebelief import metrics
-from edgebelief.belief import EdgeBelief, Predictions, predict_weights
+from edgebelief.belief import BeliefWarning, EdgeBelief, Predictions, predict_weights
 from edgebelief.belief.weights import WeightBelief, WeightPredictions, _log_summary, _Mixture
 from edgebelief.data import GraphDataset, RandomGeometric, expected_distances
 from edgebelief.infer import EdgeModel, Exact, Fingerprint, Posterior, Verdict, WeightedEdges
@@ -40,6 +40,22 @@ def test_without_doubt_weights_are_lognormal(data):
         np.testing.assert_allclose(belief.low, law.ppf(0.1), rtol=1e-4)
         np.testing.assert_allclose(belief.high, law.ppf(0.9), rtol=1e-4)
         np.testing.assert_allclose(belief.expected, belief.probability * belief.mean)
+
+
+@pytest.mark.parametrize("spread", [0.4, 5.0])
+def test_an_interval_of_a_weight_holds_its_mean(data, spread):
+    """The mean of a lognormal of spread 5 is its quantile of 0.994."""
+    for belief in predict_weights(0, by_hand(data, weight_sd=spread), data, level=0.9, n=4):
+        assert (belief.low <= belief.mean).all()
+        assert (belief.mean <= belief.high).all()
+
+
+def test_a_mean_beyond_double_precision_is_said(data):
+    with pytest.warns(BeliefWarning, match=r"the mean weight of 45 pairs is beyond double"):
+        [belief] = predict_weights(0, by_hand(data, weight_sd=60.0), data[:1], n=4)
+    assert all(np.isfinite(values).all() for values in belief)
+    law = stats.norm(1.0 + 0.8 * looked_at(by_hand(data).model, PARAMS, data)[1][0], 60.0)
+    np.testing.assert_allclose(np.log(belief.median), law.median(), atol=1e-2)
 
 
 def test_quantiles_are_those_of_the_mixture_in_which_believers_count_more():

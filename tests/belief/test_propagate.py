@@ -49,6 +49,14 @@ def test_functions_see_the_sampled_graphs(posterior, data):
         np.testing.assert_array_equal(arrays[(slice(None), *np.triu_indices(5, k=1))], edges)
 
 
+def test_connected_graphs_are_in_one_piece(posterior, data):
+    pieces = nx.number_connected_components
+    free = np.concatenate(propagate(0, posterior, data, pieces, 50))
+    assert free.max() > 1  # or the next line would say nothing
+    given = np.concatenate(propagate(0, posterior, data, pieces, 50, connected=True))
+    assert (given == 1).all()
+
+
 def test_texts_and_truths_are_values_too(posterior, data):
     hubs = propagate(0, posterior, data, lambda graph: max(graph, key=graph.degree), n=7)[0]
     assert set(hubs) <= set(NAMES)
@@ -90,7 +98,7 @@ def test_errors_of_the_function_are_its_own(posterior, data):
 
 
 def test_no_graphs_are_refused(posterior, data):
-    with pytest.raises(ValueError, match="n must be at least 1"):
+    with pytest.raises(ValueError, match="n must be a whole number, at least 1"):
         propagate(0, posterior, data, nx.density, n=0)
 
 

@@ -141,8 +141,9 @@ def make_files(folder: Path) -> None:
     save_dataset(folder / "data.npz", GraphDataset([e[upper]], [labels[upper]], [NAMES]))
     command = tuple(word.lstrip("@") for word in COMMANDS["fit"].split())
     command = tuple(FILES.get(word, word).replace("out.eb", "model.eb") for word in command)
-    ran = run_all([Case("the model", command, wrong=False)], folder, jobs=1)
-    if next(ran).code not in (0, 4):
+    # To the end, for the model is put in the folder after the generator has yielded.
+    [ran] = list(run_all([Case("the model", command, wrong=False)], folder, jobs=1))
+    if ran.code not in (0, 4):
         raise RuntimeError("the sound files cannot be fitted")
 
 
@@ -240,6 +241,24 @@ VALUES = [
     ("explain", "--source", ("nobody", "x" * 50_000, "")),
     ("explain", "--graph", ("7", "-1", "99999999999999999999")),
 ]
+# Values for any numeric option, which may be accepted or not.
+NUMBERS = [
+    *("0", "-1", "nan", "inf", "-inf", "1e300", "1e-300", "0.5", "1e-9", "99999999999999999999"),
+    *("1" + "0" * 400, "-0.0", "1e5", "0x10", "1_0", "\u0663", " 7", ""),
+]
+NUMERIC = [
+    *[("learn", option) for option in ("--degree", "--density", "--theta", "--bootstrap")],
+    *[("elicit", option) for option in ("--mass", "--max-components", "--density")],
+    *[("fit", option) for option in ("--depth", "--scale", "--seed", "--density")],
+    *[("predict", option) for option in ("--level", "--fdr", "--top-k", "--cost", "--threshold")],
+    *[("check", option) for option in ("--draws", "--seed", "--depth")],
+    *[("explain", "--graph"), ("fit-dataset", "--scale"), ("learn", "--seed")],
+]
+PAIRS = ("--cost", "elicit --density", "fit --density")
+# Fields of a prior in a file, which may be any of these numbers.
+KINDS = {"lognormal": ("median", "log_sd"), "normal": ("mean", "sd"), "halfnormal": ("scale",),
+         "loguniform": ("low", "high"), "fixed": ("value",)}  # fmt: skip
+EXTREMES = [0, -1, 1e300, -1e300, 1e-300, 1e-12, 1e12, 10**400, True, None, "1", [1.0], {}]
 # What `simulate` must refuse.
 SIMULATIONS = [
     *("--nodes 0", "--nodes 1", "--nodes -5", "--nodes 1000000000", "--nodes 99999999999999999999"),
@@ -261,8 +280,8 @@ def cases(seed: int, count: int, folder: Path) -> Iterator[Case]:
         number += 1
         yield Case(name, arguments, wrong)
     while number < count:
-        kind = rng.choice(["damage", "cell", "name", "value", "path", "target", "simulate"],
-                          p=[0.42, 0.2, 0.12, 0.12, 0.06, 0.04, 0.04])  # fmt: skip
+        kinds = ["damage", "cell", "name", "value", "path", "target", "simulate", "number", "prior"]
+        kind = rng.choice(kinds, p=[0.34, 0.18, 0.1, 0.1, 0.06, 0.04, 0.04, 0.1, 0.04])
         name, arguments, wrong = globals()[f"_by_{kind}"](rng, folder, number)
         number += 1
         yield Case(f"{number}: {name}", arguments, wrong)
@@ -327,6 +346,33 @@ def _by_value(rng, folder, number):
         words.remove("2")
     parts = value.split(" ") if option in ("--density", "--cost") else [value]
     return f"{command} {option} {value[:20]}", (*words, option, *parts), True
+
+
+def _by_number(rng, folder, number):
+    command, option = NUMERIC[int(rng.integers(len(NUMERIC)))]
+    words = list(_command(command))
+    two = option in PAIRS or f"{command} {option}" in PAIRS
+    if option in words:
+        place = words.index(option)
+        del words[place : place + (3 if two else 2)]
+    if option in ("--theta", "--density") and command == "learn":
+        words.remove("--degree")
+        words.remove("2")
+    values = [str(rng.choice(NUMBERS)) for _ in range(2 if two else 1)]
+    return f"{command} {option} {' '.join(values)[:40]}", (*words, option, *values), False
+
+
+def _by_prior(rng, folder, number):
+    prior = json.loads((folder / "prior.json").read_text())
+    kind = str(rng.choice(list(KINDS)))
+    # With another parameter fixed the engine is NUTS, which takes its time.
+    name = "theta" if kind == "fixed" else str(rng.choice(list(prior)))
+    extreme = {field: EXTREMES[int(rng.integers(len(EXTREMES)))] for field in KINDS[kind]}
+    prior[name] = {"kind": kind, **extreme}
+    path = f"bad{number}.json"
+    (folder / path).write_text(json.dumps(prior))
+    said = f"{kind} {str(extreme)[:40]}"
+    return f"the prior of {name}: {said}", _command("fit-prior", prior=path), False
 
 
 def _by_path(rng, folder, number):

@@ -3,7 +3,7 @@ import pytest
 
 import edgebelief.convex as convex
 from edgebelief import solve, solve_path
-from edgebelief.convex import ConvergenceWarning, residual
+from edgebelief.convex import AcceleratedDPG, ConvergenceWarning, residual, theta_range
 from edgebelief.edges import Complete, Restricted
 from oracles import (
     conic_solution,
@@ -169,10 +169,26 @@ def test_digits_do_not_cancel_where_theta_e_is_large(theta, rng):
     np.testing.assert_allclose(solution.weights, exact, rtol=1e-9)
 
 
-def test_theta_beyond_float64_is_said_not_hidden(rng):
-    e = 1 + distances_of_kind("geometric", 10, rng)
-    with pytest.warns(ConvergenceWarning, match="more than float64 can resolve|raise max_iter"):
-        assert not solve(e, 1e14).converged
+@pytest.mark.parametrize("kind", ["geometric", "uniform"])
+def test_up_to_the_largest_theta_the_solution_is_found(kind, rng):
+    """1/sqrt(eps) = 6.7e7 for theta e; at twice that some of these problems fail."""
+    e, support = distances_of_kind(kind, 12, rng), Complete(12)
+    low, high = theta_range(e, support)
+    for theta in (low, np.sqrt(low * high), high):
+        solution = solve(e, theta)
+        assert solution.converged
+        assert solution.residual < 1e-9
+    for theta in (2 * high, 1e100, low / 2, 1e-320):
+        for wrong in (solve, AcceleratedDPG().solve, lambda e, theta: solve_path(e, [1, theta])):
+            with pytest.raises(ValueError, match=r"theta must be from .* with these distances"):
+                wrong(e, theta)
+
+
+def test_theta_range_of_a_restricted_support_is_that_of_its_nearest_pairs():
+    support = Restricted.from_pairs([(0, 1), (1, 2), (2, 3), (3, 0)])
+    high = theta_range(np.array([5.0, 1.0, 4.0, 3.0]), support)[1]  # nearest: 3, 1, 1, 3
+    assert high == pytest.approx(2**26 / 3)
+    assert theta_range(np.zeros(4), support) == (0, np.inf)  # any theta will do
 
 
 @pytest.mark.parametrize("theta", [1e-12, 1e-6])
@@ -241,7 +257,7 @@ def test_sparse_equations_have_the_dense_solution_however_they_are_solved(rng, m
 
 
 def test_costs_so_large_that_roots_coincide_with_them(rng):
-    solution = solve(np.array([-5.0, 2.0, 2.0]), 1e8)
+    solution = solve(np.array([-5.0, 2.0, 2.0]), 3e7)
     assert np.isfinite(solution.weights).all()
     with pytest.raises(ValueError, match="overflows"):
         solve(np.array([1e302, 2e302, 3e302]), 1e-298)

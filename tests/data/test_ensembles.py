@@ -10,6 +10,7 @@ from edgebelief.data import (
     StochasticBlock,
     WattsStrogatz,
 )
+from edgebelief.errors import SettingError
 
 ENSEMBLES = [
     RandomGeometric(0.32),
@@ -82,13 +83,27 @@ def test_rejection_gives_up_with_the_acceptance_rate():
         lambda: StochasticBlock(0, 0.1, 0.5),
         lambda: RandomGeometric(0),
         lambda: WattsStrogatz(3, 0.1),
+        lambda: RandomGeometric(np.inf),
+        lambda: ErdosRenyi(np.nan),
+        lambda: BarabasiAlbert(0),
         lambda: ErdosRenyi(0.5).sample(0, 1),
+        lambda: ErdosRenyi(0.5).sample(0, 3.5),
         lambda: ErdosRenyi(0.5).sample(0, 5, max_tries=0),
     ],
 )
 def test_impossible_ensembles_are_refused(make):
     with pytest.raises(ValueError, match=r"must be|probability|at least"):
         make()
+
+
+def test_large_graphs_are_drawn_less_often():
+    with pytest.raises(ValueError, match="none of 100 graphs"):
+        RandomGeometric(1e-6).sample(0, 1000)
+
+
+def test_what_networkx_refuses_is_bad_input():
+    with pytest.raises(SettingError, match=r"BarabasiAlbert\(m=5\) on 4 nodes: .*m"):
+        BarabasiAlbert(5).sample(0, 4)
 
 
 def test_the_authors_graphs_are_of_radius_032_not_a_third(shared_data):

@@ -452,3 +452,12 @@ def test_pipeline_sets_output(frame):
 def test_unknown_preprocess_is_refused(frame, way):
     with pytest.raises(ValueError, match="preprocess must be one of"):
         SmoothGraph(preprocess=way).fit(frame)
+
+
+def test_theta_and_resamples_are_bounded():
+    x = np.random.default_rng(0).normal(size=(20, 5))
+    for theta in (1e100, 1e-300):
+        with pytest.raises(ValueError, match=r"theta must be from .* to .* with these distances"):
+            SmoothGraph(theta=theta).fit(x)
+    with pytest.raises(ValueError, match=r"bootstrap must be a whole number.* at most 100,000"):
+        SmoothGraph(bootstrap=10**12).fit(x)

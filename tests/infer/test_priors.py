@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from edgebelief.infer import Prior, half_normal, lognormal, loguniform, normal
+from edgebelief.infer import Prior, fixed, half_normal, lognormal, loguniform, normal
 
 # marginal, the same in SciPy
 PAIRS = [
@@ -67,6 +67,24 @@ def test_log_density_adds_up(x64):
         (lambda: lognormal("1", 2), TypeError, "median must be a number"),
         (lambda: loguniform(2, 1), ValueError, "low must be below high"),
         (lambda: normal(0, -1), ValueError, "sd must be positive"),
+        (
+            lambda: lognormal(1e300, 1),
+            ValueError,
+            r"median must be between 1e-20 and 1e\+20; .*unit",
+        ),
+        (lambda: lognormal(1e-300, 1), ValueError, "median must be between .* single precision"),
+        (lambda: lognormal(1, 1e300), ValueError, r"log_sd must be at most 10; .* loguniform\(low"),
+        (lambda: lognormal(2, 1e-300), ValueError, r"For a known value use fixed\(2\)"),
+        (lambda: lognormal(1, np.nan), ValueError, "log_sd must be positive and finite"),
+        (lambda: loguniform(1e-300, 1), ValueError, "low must be between"),
+        (lambda: loguniform(1, 1 + 1e-12), ValueError, "relative spread of 1e-12"),
+        (lambda: normal(np.nan, 1), ValueError, "mean must be between"),
+        (lambda: normal(1e300, 1), ValueError, "mean must be between"),
+        (lambda: normal(0, 1e300), ValueError, "sd must be between"),
+        (lambda: normal(5, 1e-9), ValueError, r"fixed\(5\)"),
+        (lambda: half_normal(1e-300), ValueError, "scale must be between"),
+        (lambda: fixed("1"), TypeError, "a fixed value must be a number"),
+        (lambda: fixed(1e300), ValueError, r"value must be at most 1e\+20 in size"),
         (lambda: Prior(theta=0.5), TypeError, "prior of theta must be made by lognormal"),
         (lambda: Prior.named("best"), ValueError, "there are .*altered"),
     ],

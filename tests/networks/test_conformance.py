@@ -194,10 +194,10 @@ def test_wrong_input_is_refused(case, e):
         network(params, np.ones((10, 10)) - np.eye(10))
 
 
-@pytest.mark.parametrize("depth", [-1, 2.5, "deep", True])
+@pytest.mark.parametrize("depth", [-1, 0, 2.5, "deep", True, 100_001, 2_000_000, 10**30])
 @pytest.mark.parametrize("network", [DPG, PDS])
 def test_impossible_depth_is_refused(network, depth):
-    with pytest.raises(ValueError, match="depth must be a number of layers"):
+    with pytest.raises(ValueError, match="depth must be a number of layers from 1 to 100,000"):
         network(depth=depth)
 
 

@@ -31,8 +31,9 @@ from edgebelief.infer import (
     normal,
 )
 from edgebelief.networks import DPG, PDS
+from edgebelief.networks.base import MOST_LAYERS
 from edgebelief.persist import modelfile
-from edgebelief.persist.learner import MOST_LAYERS, renamed
+from edgebelief.persist.learner import renamed
 from edgebelief.persist.modelfile import ModelFileError
 from problems import readable
 
@@ -283,7 +284,7 @@ SETTINGS = [
     # Numbers that are none, or absurd.
     *[
         (NETWORK, network(depth=depth))
-        for depth in (-1, 2.0, "3", True, MOST_LAYERS + 1, 10**9, 10**18, 2**63)
+        for depth in (-1, 0, 2.0, "3", True, MOST_LAYERS + 1, 10**9, 10**18, 2**63)
     ],
     *[(NETWORK, network(a0=a0)) for a0 in (None, "x", np.nan, np.inf, [0.5], {})],
     (NETWORK, network(more=1)),

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from reports import PARAMS, Page, believed, explained, ids, posterior_of, random_report
 
 from edgebelief import metrics, report
-from edgebelief.belief import prior_predictive
+from edgebelief.belief import PredictiveCheck, prior_predictive
 from edgebelief.data import ErdosRenyi, GraphDataset
 from edgebelief.infer import Finding, Verdict
 from edgebelief.report import Report
-from edgebelief.report.payload import EDGES, GRAPHS, LARGEST, as_json, clean
+from edgebelief.report.payload import EDGES, GRAPHS, LARGEST, as_json, clean, histogram
 from edgebelief.report.summary import Summary
 
 HOSTILE = (
@@ -435,3 +435,15 @@ def _luminance(colour):
     channels = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) / 255
     linear = np.where(channels <= 0.03928, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
     return linear @ [0.2126, 0.7152, 0.0722]
+
+
+@pytest.mark.parametrize("n_values", [2, 7, 20, 21, 30, 41])
+def test_bins_hold_equally_many_of_the_values_that_a_count_can_take(n_values):
+    """In a graph of 380 pairs the density is a multiple of 1/380; as many draws of each of them."""
+    values = np.repeat((60 + np.arange(n_values)) / 380, 3)
+    drawn = histogram(PredictiveCheck(values, values[0], "density", "posterior"))
+    shares = np.array(drawn["share"])
+    assert shares.sum() == pytest.approx(1, abs=1e-3)
+    np.testing.assert_allclose(shares[:-1], shares[0])  # the last bin may end before its edge
+    assert 0 < shares[-1] <= shares[0]
+    assert len(shares) <= 20

@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from ..convex import solve_path
+from ..convex import solve_path, theta_range
 from ..data.dataset import GraphDataset
 from ..edges import Support
 from ..errors import InputError, SettingError, SettingTypeError
@@ -143,7 +143,7 @@ def default_thetas(inputs: list[Input]) -> Float[np.ndarray, " thetas"]:
     differ by about theta times the differences between distances. While that is below a fifth of
     1/sqrt(L), no edge disappears. Once theta e > 30 for the nearest pairs, the weights, of order
     1/(theta e), are a thousand times smaller than the duals, of order theta e, and the set of edges
-    no longer depends on theta.
+    no longer depends on theta. No theta is larger than float64 allows for any graph.
     """
     low, high = [], []
     for e, support in inputs:
@@ -155,7 +155,9 @@ def default_thetas(inputs: list[Input]) -> Float[np.ndarray, " thetas"]:
         nearest = nearest[np.isfinite(nearest)]
         # Not the smallest: one pair of near-duplicates would extend the grid by decades.
         high.append(30 / np.quantile(nearest, 0.05) if nearest.size else 100 * low[-1])
-    first, last = min(low), max(max(high), 10 * min(low))
+    largest = min(theta_range(e, support)[1] for e, support in inputs)
+    first = min(*low, largest / 10)
+    last = min(max(*high, 10 * first), largest)
     return np.geomspace(first, last, int(np.ceil(PER_DECADE * np.log10(last / first))) + 1)
 
 

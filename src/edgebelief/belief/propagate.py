@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..data.dataset import GraphRecord
 from ..data.randomness import Key
-from ..errors import InputError, InputTypeError, SettingError
+from ..errors import InputError, InputTypeError
 from ..infer.posterior import Posterior
 from .predict import DataLike, as_dataset, sample_graphs
 
@@ -25,8 +25,14 @@ def propagate(
     data: DataLike,
     function: Callable[[nx.Graph], object],
     n: int = 100,
+    *,
+    connected: bool = False,
 ) -> list[DrawnValues]:
     """Draw from the posterior predictive of a function of a graph, for each graph of a data set.
+
+    Right for functions of what sampled graphs keep, such as degrees, density or the weight of a
+    cut. Of others, such as the number of pieces or the algebraic connectivity, it gives what graphs
+    have whose edges are independent given the parameters: see `sample_graphs`, and `connected`.
 
     Parameters
     ----------
@@ -38,6 +44,8 @@ def propagate(
         or a mapping.
     n : int
         The number of graphs to draw.
+    connected : bool
+        Whether to draw given that the graph is connected, as `sample_graphs` does.
 
     Returns
     -------
@@ -54,10 +62,8 @@ def propagate(
     >>> pieces.shape, int(pieces.min()) >= 1
     ((20,), True)
     """
-    if not n >= 1:
-        raise SettingError(f"must be at least 1, the graphs drawn; got {n!r}.", argument="n")
     data = as_dataset(data)
-    drawn = sample_graphs(key, posterior, data, n)
+    drawn = sample_graphs(key, posterior, data, n, connected=connected)
     return [
         _collected([function(to_networkx(record, edges)) for edges in graphs])
         for record, graphs in zip(data, drawn, strict=True)

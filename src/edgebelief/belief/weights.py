@@ -6,11 +6,13 @@ If a pair is an edge, its weight has the mixture density
 
 over draws m of the parameters, where p_m is the probability of the edge. The mean is that of the
 mixture. Quantiles are computed from the distribution function of the mixture, not from samples, so
-that the tails are right even with few draws.
+that the tails are right even with few draws. Where the mixture is so skewed that its mean lies
+outside the interval between them, the interval is extended to the mean.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -29,11 +31,14 @@ from ..infer.batch import Batch, ForwardModel
 from ..infer.posterior import Posterior
 from ..readouts.curves import AnyArray
 from .predict import BeliefsOf, DataLike, Predictions, as_dataset, predict, quantiles_of
+from .shift import BeliefWarning
 
 # Bisections of the interval in which a quantile lies: single precision has 24 bits.
 HALVINGS = 24
 # The largest number of pairs times draws to hold at once.
 NUMBERS = 2**21
+# Weights with larger logarithms are given as this: double precision ends at exp(709.8).
+MOST = 709.0
 
 
 class WeightBelief(NamedTuple):
@@ -46,7 +51,8 @@ class WeightBelief(NamedTuple):
     median: Float[np.ndarray, " edges"]
     """The median of the weight, given that the pair is an edge."""
     low: Float[np.ndarray, " edges"]
-    """The lower end of a credible interval with equal tails, given that the pair is an edge."""
+    """The lower end of a credible interval, given that the pair is an edge. Its tails are equal,
+    except that it reaches to the mean where that lies outside."""
     high: Float[np.ndarray, " edges"]
     """The upper end of that interval."""
     expected: Float[np.ndarray, " edges"]
@@ -131,6 +137,7 @@ def predict_weights(
     beliefs: dict[int, WeightBelief] = {}
     crps: list[np.ndarray | None] = [None] * len(data)
     crps_given_edge = crps.copy()
+    too_large = 0
     for stack in data.stacks():
         for part in _parts(stack, n):
             batch = model.forward.batch(part).without_labels().as_jax()
@@ -141,12 +148,22 @@ def predict_weights(
                 part_key = jax.random.fold_in(weights_key, part.places[0])
                 sampled = _Samples(*(np.asarray(x, float) for x in _samples(part_key, mixture)))
             for row, t in enumerate(part.places):
-                p, mean = presence[t].mean, np.exp(summary.mean[row])
-                median, low, high = np.exp(summary.quantiles[:, row])
+                p, mean = presence[t].mean, _exp(summary.mean[row])
+                too_large += int((summary.mean[row] > MOST).sum())
+                median, low, high = _exp(summary.quantiles[:, row])
+                low, high = np.minimum(low, mean), np.maximum(high, mean)
                 beliefs[t] = WeightBelief(p, mean, median, low, high, p * mean)
                 if sampled is not None and data[t].w is not None:
                     crps[t] = _crps(data[t], data[t].known, sampled.all_pairs[:, row])
                     crps_given_edge[t] = _crps(data[t], data[t].a > 0, sampled.given_edge[:, row])
+    if too_large:
+        warnings.warn(
+            f"the mean weight of {too_large} pairs is beyond double precision, and given as "
+            f"{np.exp(MOST):.0e}: the posterior of weight_sd, which is the spread of their "
+            f"logarithms, is too wide for a mean. Use the median, or a narrower prior.",
+            BeliefWarning,
+            stacklevel=2,
+        )
     in_order = [beliefs[t] for t in range(len(data))]
     return WeightPredictions(presence, in_order, level, crps, crps_given_edge)
 
@@ -157,6 +174,10 @@ def _parts(stack: Stack, n: int) -> list[Stack]:
     size = max(1, NUMBERS // (n * stack.support.n_edges))
     size = -(-n_graphs // -(-n_graphs // size))
     return [stack.part(slice(first, first + size)) for first in range(0, n_graphs, size)]
+
+
+def _exp(log_weights: AnyArray) -> Float[np.ndarray, "..."]:
+    return np.exp(np.minimum(np.asarray(log_weights), MOST))
 
 
 class _Mixture(NamedTuple):
@@ -246,7 +267,7 @@ def _crps(
     from scoringrules import crps_ensemble  # slow to import
 
     assert record.w is not None
-    scores, samples = np.full(record.e.size, np.nan), np.exp(log_weights[:, which]).T
+    scores, samples = np.full(record.e.size, np.nan), _exp(log_weights[:, which]).T
     # "pwm" by probability-weighted moments: unbiased, however few the samples.
     scores[which] = crps_ensemble(record.w[which], samples, estimator="pwm")
     return scores

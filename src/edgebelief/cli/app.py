@@ -1,6 +1,7 @@
 """The commands, in the order in which they are used.
 
-What a command needs is imported when it runs, so that `--help` does not wait for JAX.
+What a command needs is imported when all that can be checked without it is checked, so that
+neither `--help` nor a wrong option waits for JAX.
 """
 
 from __future__ import annotations
@@ -12,8 +13,20 @@ from typing import Annotated, Any
 
 import typer
 
+from ..errors import InputError
 from . import options as o
 from .command import in_session
+from .paths import (
+    EDGES,
+    ONE_GRAPH,
+    PAGES,
+    PICTURES,
+    TABLES,
+    check_at_most_one,
+    check_kinds,
+    check_readable,
+    check_target,
+)
 from .session import Misused, Session, session
 
 app = typer.Typer(
@@ -60,9 +73,13 @@ def simulate(
     density: Annotated[
         float, o.option("--density SHARE", "Share of the pairs that are joined.", max=1)
     ] = 0.2,
-    nodes: Annotated[int, o.option("--nodes INT", "Nodes of each graph.", min=2)] = 20,
-    signals: Annotated[int, o.option("--signals INT", "Signals on each graph.", min=1)] = 200,
-    graphs: Annotated[int, o.option("--graphs INT", "Graphs, in an .npz data set.", min=1)] = 20,
+    nodes: Annotated[int, o.option("--nodes INT", "Nodes of each graph.", min=2, max=10**7)] = 20,
+    signals: Annotated[
+        int, o.option("--signals INT", "Signals on each graph.", min=1, max=10**8)
+    ] = 200,
+    graphs: Annotated[
+        int, o.option("--graphs INT", "Graphs, in an .npz data set.", min=1, max=10**5)
+    ] = 20,
     seed: o.Seed = 0,
     force: o.Force = False,
 ) -> None:
@@ -71,11 +88,19 @@ def simulate(
     An .npz gets a data set of several graphs with their distances and edges; a .csv or .parquet the
     signals on one graph, with its edges beside it.
     """
+    many = out.suffix.lower() == ".npz"
+    check_target(out, force, (".npz", *TABLES))
+    if labels is not None:
+        if many:
+            raise Misused(f"{out}: an npz data set holds its labels; --labels goes with a table.")
+        check_target(labels, force, TABLES)
+        if labels.resolve() == out.resolve():
+            raise Misused(f"{out}: --out and --labels are one file; give two.")
     from .commands import simulated
 
     wanted = {"ensemble": ensemble, "density": density}
     sizes = {"n_nodes": nodes, "n_signals": signals, "n_graphs": graphs}
-    simulated(this, out, labels, wanted | sizes, seed, force)
+    simulated(this, out, labels, wanted | sizes, seed, many)
 
 
 @command("`edgebelief learn signals.csv --degree 4 --out edges.csv`")
@@ -94,7 +119,13 @@ def learn(
         o.option("--theta NUMBER", "Or the sparsity parameter itself. By default, 1.", min=0),
     ] = None,
     bootstrap: Annotated[
-        int, o.option("--bootstrap INT", "Resamples, for how often each edge comes back.", min=0)
+        int,
+        o.option(
+            "--bootstrap INT",
+            "Resamples, for how often each edge comes back.",
+            min=0,
+            max=10**5,
+        ),
     ] = 0,
     metric: o.Metric = "sqeuclidean",
     preprocess: o.Preprocess = "auto",
@@ -110,14 +141,21 @@ def learn(
     It is the graph on which the signals are smooth. Writes its edges (.csv, .parquet, .npz) or the
     graph (.graphml).
     """
-    from .commands import learned
-
-    given = o.Tables([data], nodes, transpose).given()
+    tables = o.Tables([data], nodes, transpose)
+    tables.check(out=out, suffixes=EDGES, force=force)
+    if data.suffix.lower() == ".npz":
+        raise InputError(
+            f"{data}: `edgebelief learn` takes one table; `edgebelief fit` a data set."
+        )
+    sparsity = {"theta": theta, "degree": degree, "density": density}
+    check_at_most_one(sparsity)
+    check_kinds(metric, transpose)
     done_first = o.preprocessing(preprocess, transform, metric)
     settings: dict[str, Any] = {"metric": metric, "missing": missing, "preprocess": done_first}
     settings |= {"bootstrap": bootstrap, "random_state": seed}
-    sparsity = {"theta": theta, "degree": degree, "density": density}
-    learned(this, given, out, {**settings, **sparsity}, force)
+    from .commands import learned
+
+    learned(this, tables.given(), out, {**settings, **sparsity})
 
 
 @command("`edgebelief elicit data.npz --density 0.05 0.5 --out prior.json`")
@@ -149,13 +187,15 @@ def elicit(
     Prints what theta, the sparsity parameter, means on these data, and the prior; --out keeps it,
     for `edgebelief fit --prior prior.json`.
     """
-    from .commands import elicited
-
-    given = o.Tables(data, nodes, transpose).given()
+    tables = o.Tables(data, nodes, transpose)
+    tables.check(out=out, suffixes=(".json",), force=force)
+    check_kinds(metric, transpose)
     done_first = o.preprocessing(preprocess, transform, metric)
     settings = {"metric": metric, "preprocess": done_first, "missing": missing}
     beliefs = {"density": density, "max_components": max_components, "mass": mass}
-    elicited(this, given, settings, beliefs, out, force)
+    from .commands import elicited
+
+    elicited(this, tables.given(), settings, beliefs, out)
 
 
 @command("`edgebelief fit returns.csv --metric correlation --groups sectors.csv --out model.eb`")
@@ -173,10 +213,12 @@ def fit(
     Writes a model file (.eb) for `predict`, `score`, `check`, `explain` and `report`. An npz data
     set brings its own labels and covariates.
     """
+    tables.check(out=out, suffixes=(".eb",), force=force)
+    check_kinds(model.metric, tables.transpose, tables.groups, model.weighted)
+    settings = {**model.settings(), "inference": inference, "random_state": seed}
     from .commands import fitted
 
-    settings = {**model.settings(), "inference": inference, "random_state": seed}
-    fitted(this, tables.given(), settings, out, force)
+    fitted(this, tables.given(), settings, out)
 
 
 @command("`edgebelief predict model.eb new.csv --fdr 0.05 --out edges.csv`")
@@ -199,9 +241,13 @@ def predict(
     Writes a row per pair: probability, its spread, an interval, a decision (.csv, .parquet, .npz);
     or the decided graph (.graphml). A model of weighted edges adds the weight and its interval.
     """
+    tables.check(model, out=out, suffixes=EDGES, force=force)
+    check_at_most_one(asdict(rule))
+    if out.suffix.lower() == ".graphml" and len(tables.data) > 1:
+        raise Misused(f"{out}: {ONE_GRAPH}")
     from .commands import predicted
 
-    predicted(this, model, tables.given(), out, level, asdict(rule), all_pairs, force)
+    predicted(this, model, tables.given(), out, level, asdict(rule), all_pairs)
 
 
 @command("`edgebelief check data.npz --prior flat`")
@@ -216,7 +262,7 @@ def check(
         ),
     ] = None,
     statistic: o.Statistic = "density",
-    draws: Annotated[int, o.option("--draws INT", "Data sets to draw.", min=10)] = 1000,
+    draws: Annotated[int, o.option("--draws INT", "Data sets to draw.", min=10, max=10**6)] = 1000,
     out: o.OptionalOut = None,
     seed: o.Seed = 0,
     force: o.Force = False,
@@ -225,10 +271,15 @@ def check(
 
     --out draws a picture (.png, .svg or .pdf).
     """
+    more = [] if model is None else [model]
+    tables.check(*more, out=out, suffixes=PICTURES, force=force)
+    if model is None:
+        check_kinds(chosen.metric, tables.transpose, tables.groups, chosen.weighted)
+    settings = chosen.settings()
+    how = {"statistic": statistic, "n": draws, "key": seed}
     from .commands import checked
 
-    how = {"statistic": statistic, "n": draws, "key": seed}
-    checked(this, model, tables.given(), chosen.settings(), how, out, force)
+    checked(this, model, tables.given(), settings, how, out)
 
 
 @command("`edgebelief score model.eb held-out.npz`")
@@ -238,6 +289,7 @@ def score(this: Session, model: o.Model, tables: o.LabelledTables, cv: o.HeldOut
     With --cv its settings are scored: they are fitted again to parts of these graphs, and each
     label is predicted by a fit that has not seen it.
     """
+    tables.check(model)
     from .commands import scored
 
     scored(this, model, tables.given(), cv)
@@ -269,10 +321,17 @@ def explain(
     Without a pair: the terms of an additive model, how much each moves belief, and whether the
     labels need it; --out draws their curves (.png, .svg or .pdf), or writes the table (.csv).
     """
+    about_a_pair = source is not None and target is not None
+    if (source is None) != (target is None) or about_a_pair != bool(data):
+        raise Misused("a pair is --source, --target and the DATA it is in; give all three or none.")
+    tables = o.Tables(data or [], nodes, transpose, covariates)
+    tables.check(model, out=out, suffixes=(*PICTURES, *TABLES), force=force)
+    if about_a_pair and out is not None and out.suffix.lower() in PICTURES:
+        raise Misused(f"{out}: the explanation of a pair is a table; use .csv or .parquet.")
     from .commands import explained
 
-    given = o.Tables(data or [], nodes, transpose, covariates).given()
-    explained(this, model, given, (source, target, graph), out, force)
+    pair = None if source is None or target is None else (source, target, graph)
+    explained(this, model, tables.given(), pair, out)
 
 
 @command("`edgebelief report model.eb new.csv --out report.html`")
@@ -285,9 +344,10 @@ def report(
     force: o.Force = False,
 ) -> None:
     """Write one page to open and to send: the graph, the belief, its scores, how it was made."""
+    tables.check(model, out=out, suffixes=PAGES, force=force)
     from .commands import reported
 
-    reported(this, model, tables.given(), out, title, force)
+    reported(this, model, tables.given(), out, title)
 
 
 @command("`edgebelief demo`")
@@ -300,9 +360,20 @@ def demo(
     force: o.Force = False,
 ) -> None:
     """Run every step on built-in handwritten digits, ending in a report to open."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: is a file; give the name of a folder.")
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = {
+        "held-out graphs": folder / "held-out.npz",
+        "model": folder / "model.eb",
+        "edges": folder / "edges.csv",
+        "report": folder / "report.html",
+    }
+    for path in paths.values():
+        check_target(path, force, (path.suffix,))
     from .demo import walk
 
-    walk(this, folder, seed, force)
+    walk(this, paths, seed)
 
 
 @app.command(hidden=True, context_settings={"ignore_unknown_options": True})
@@ -325,6 +396,8 @@ def info(
     path: Annotated[Path | None, o.argument("FILE", "A model, a data set, a table, ...")] = None,
 ) -> None:
     """Say what a file holds; without one, versions and devices."""
+    if path is not None:
+        check_readable(path)
     from .info import told
 
     told(this, path)

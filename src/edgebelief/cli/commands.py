@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import warnings
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -25,7 +24,8 @@ from ..estimators.simulate import Simulation
 from ..infer import InferenceWarning
 from ..report.words import probability
 from .inputs import Data, Given, Labels, check_room, count
-from .outputs import EDGES, PICTURES, TABLES, check_target, save_picture, write_edge_table
+from .outputs import save_picture, write_edge_table
+from .paths import ONE_GRAPH, PICTURES
 from .priors import prior_to_json
 from .session import Misused, Session, called_with
 
@@ -33,24 +33,16 @@ Settings = dict[str, Any]
 
 
 def simulated(
-    this: Session, out: Path, labels: Path | None, wanted: Settings, seed: int, force: bool
+    this: Session, out: Path, labels: Path | None, wanted: Settings, seed: int, many: bool
 ) -> None:
     """Run `edgebelief simulate`."""
-    check_target(out, force, (".npz", ".csv", ".parquet"))
-    many = out.suffix.lower() == ".npz"
-    if many and labels is not None:
-        raise Misused(f"{out}: an npz data set holds its labels; --labels goes with a table.")
-    if labels is not None:
-        check_target(labels, force, (".csv", ".parquet"))
-        if labels.resolve() == out.resolve():
-            raise Misused(f"{out}: --out and --labels are one file; give two.")
     nodes, signals, graphs = (wanted[f"n_{name}"] for name in ("nodes", "signals", "graphs"))
     check_room(nodes, graphs if many else 1)
     made = Simulation.of(**wanted, filter=SquareRootInverse(), metric="sqeuclidean")
     if many:
         with this.working(f"drawing {graphs} graphs"):
             save_dataset(out, made.sample(seed))
-        this.say(f"{out}: {graphs} graphs of {nodes} nodes, with distances and edges")
+        this.say(f"{out}: {count(graphs, 'graph')} of {nodes} nodes, with distances and edges")
     else:
         graph_key, signal_key = split(seed, 2)
         names = [f"node{i}" for i in range(nodes)]
@@ -73,14 +65,8 @@ def simulated(
     }
 
 
-def learned(this: Session, given: Given, out: Path, settings: Settings, force: bool) -> None:
+def learned(this: Session, given: Given, out: Path, settings: Settings) -> None:
     """Run `edgebelief learn`."""
-    check_target(out, force, EDGES, given.read_files)
-    if given.paths[0].suffix.lower() == ".npz":
-        raise InputError(
-            f"{given.paths[0]}: `edgebelief learn` takes one table; `edgebelief fit` a data set."
-        )
-    _check_at_most_one({name: settings[name] for name in ("theta", "degree", "density")})
     frame, _ = given.read(settings["metric"], settings["missing"])
     assert isinstance(frame, pd.DataFrame)  # as one table is
     learner = SmoothGraph(**settings)
@@ -115,11 +101,8 @@ def elicited(
     settings: Settings,
     beliefs: Settings,
     out: Path | None,
-    force: bool,
 ) -> None:
     """Run `edgebelief elicit`."""
-    if out is not None:
-        check_target(out, force, (".json",), given.read_files)
     X, _ = given.read(settings["metric"], settings["missing"])
     data = given.blame(lambda: graphs_from(X, **settings).data)
     with this.working("solving along theta"):
@@ -140,9 +123,8 @@ def elicited(
         this.say(f"written to {out}; use it with --prior {out}")
 
 
-def fitted(this: Session, given: Given, settings: Settings, out: Path, force: bool) -> None:
+def fitted(this: Session, given: Given, settings: Settings, out: Path) -> None:
     """Run `edgebelief fit`."""
-    check_target(out, force, (".eb",), given.read_files)
     X, A = given.read(settings["metric"], settings["missing"], settings["weighted"])
     _need_labels(given, X, A, "Without any known edge, see `edgebelief learn`.")
     learner = GraphLearner(**settings)
@@ -192,16 +174,13 @@ def predicted(
     level: float,
     rule: Settings,
     all_pairs: bool,
-    force: bool,
 ) -> None:
     """Run `edgebelief predict`."""
-    check_target(out, force, EDGES, [model, *given.read_files])
-    _check_at_most_one(rule)
     learner = load(model)
     X, _ = given.read_for(learner)
     one = out.suffix.lower() == ".graphml"
-    if one and (len(given.paths) > 1 or (isinstance(X, GraphDataset) and len(X) > 1)):
-        raise Misused(f"{out}: GraphML holds one graph; use .csv, .parquet or .npz for several.")
+    if one and isinstance(X, GraphDataset) and len(X) > 1:
+        raise Misused(f"{out}: {ONE_GRAPH}")
     with this.working("predicting"):
         table = given.apply(learner.edge_table, X, level=level or None, **rule)
     if len(given.paths) > 1:
@@ -237,13 +216,8 @@ def checked(
     settings: Settings,
     how: Settings,
     out: Path | None,
-    force: bool,
 ) -> None:
     """Run `edgebelief check`."""
-    from ..plots import CheckDisplay  # loads Matplotlib
-
-    if out is not None:
-        check_target(out, force, PICTURES, [*given.read_files, *([model] if model else [])])
     learner = GraphLearner(**settings) if model is None else load(model)
     X, A = given.read_for(learner, fitted=model is not None)
     with this.working("drawing graphs"):
@@ -262,6 +236,8 @@ def checked(
     for check in checks:
         this.say(str(check))
     if out is not None:
+        from ..plots import CheckDisplay  # loads Matplotlib
+
         save_picture(out, lambda: CheckDisplay(checks).plot()[0].figure)
         this.say(f"picture: {out}")
     if model is not None:
@@ -294,23 +270,15 @@ def explained(
     this: Session,
     model: Path,
     given: Given,
-    pair: tuple[str | None, str | None, int],
+    pair: tuple[str, str, int] | None,
     out: Path | None,
-    force: bool,
 ) -> None:
     """Run `edgebelief explain`."""
-    source, target, graph = pair
-    about_a_pair = source is not None and target is not None
-    if (source is None) != (target is None) or about_a_pair != bool(given.paths):
-        raise Misused("a pair is --source, --target and the DATA it is in; give all three or none.")
-    if out is not None:
-        check_target(out, force, (*PICTURES, *TABLES), [model, *given.read_files])
-        if about_a_pair and out.suffix.lower() in PICTURES:
-            raise Misused(f"{out}: the explanation of a pair is a table; use .csv or .parquet.")
     learner = load(model)
-    if about_a_pair:
+    if pair is not None:
+        source, target, _ = pair
         X, _ = given.read_for(learner)
-        table = given.apply(learner.explain, X, source, target, graph)
+        table = given.apply(learner.explain, X, *pair)
         p = table.attrs["probability"]
         this.say(
             f"{source} and {target}: probability {probability(p)}. What its logit is the sum of:"
@@ -341,9 +309,8 @@ def explained(
     this.conclude(learner.posterior_.verdict)
 
 
-def reported(this: Session, model: Path, given: Given, out: Path, title: str, force: bool) -> None:
+def reported(this: Session, model: Path, given: Given, out: Path, title: str) -> None:
     """Run `edgebelief report`."""
-    check_target(out, force, (".html", ".htm"), [model, *given.read_files])
     learner = load(model)
     X, A = given.read_for(learner)
     about = {
@@ -360,12 +327,6 @@ def reported(this: Session, model: Path, given: Given, out: Path, title: str, fo
 def _say_preprocess(this: Session, settings: Settings) -> None:
     if settings["preprocess"] == "standardize":
         this.say("columns were standardized first (--preprocess none compares them as they are)")
-
-
-def _check_at_most_one(options: Mapping[str, object]) -> None:
-    flags = [f"--{name.replace('_', '-')}" for name, value in options.items() if value is not None]
-    if len(flags) > 1:
-        raise Misused(f"give one of {' and '.join(flags)}, not both.")
 
 
 def _need_labels(given: Given, X: Data, A: Labels, otherwise: str) -> None:

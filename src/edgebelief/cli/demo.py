@@ -9,9 +9,7 @@ import pandas as pd
 
 from ..belief import elicit_prior
 from ..data import GraphDataset, digits, save_dataset, write_table
-from ..errors import InputError
 from ..estimators import GraphLearner
-from .outputs import check_target
 from .session import Session
 
 # Three graphs of 50 images to learn from, three to be judged on.
@@ -27,20 +25,8 @@ print(learner.calibration_report(test))
 learner.report("report.html", test)"""
 
 
-def walk(this: Session, folder: Path, seed: int, force: bool) -> None:
+def walk(this: Session, paths: dict[str, Path], seed: int) -> None:
     """Walk through elicit, fit, predict, score and report on handwritten digits."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder}: is a file; give the name of a folder.")
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = {
-        "held-out graphs": folder / "held-out.npz",
-        "model": folder / "model.eb",
-        "edges": folder / "edges.csv",
-        "report": folder / "report.html",
-    }
-    for path in paths.values():
-        check_target(path, force, (path.suffix,))
-
     this.say("1  The data: images of the digits 0 and 1, their distances, and which are alike")
     train, test = digits(seed, TRAIN, TEST, classes=CLASSES)
     save_dataset(paths["held-out graphs"], test)

@@ -13,7 +13,8 @@ from ..data.dataset import GraphDataset
 from ..data.files import edges_to_matrix, read_matrix, read_signals
 from ..data.tables import read_table
 from ..errors import InputError
-from .inputs import Given, are_names, check_file, count, read_graphml, read_groups, read_json
+from .inputs import Given, are_names, count, read_graphml, read_groups, read_json
+from .paths import READ_TABLES
 from .priors import read_prior
 from .session import Session, verdict_to_json
 
@@ -22,21 +23,14 @@ def told(this: Session, path: Path | None) -> None:
     """Run `edgebelief info`."""
     if path is None:
         return _tell_machine(this)
-    check_file(path)
     kinds = {
         ".eb": _tell_model,
         ".npz": _tell_arrays,
         ".graphml": _tell_graph,
         ".json": _tell_json,
-        **dict.fromkeys((".csv", ".tsv", ".txt", ".parquet"), _tell_table),
+        **dict.fromkeys(READ_TABLES, _tell_table),
     }
-    tell = kinds.get(path.suffix.lower())
-    if tell is None:
-        raise InputError(
-            f"{path}: of no known kind; edgebelief reads a model (.eb), a data set (.npz), a table "
-            f"(.csv, .tsv, .txt, .parquet), a graph (.graphml) or a prior (.json)."
-        )
-    return tell(this, path)
+    return kinds[path.suffix.lower()](this, path)
 
 
 def _tell_machine(this: Session) -> None:

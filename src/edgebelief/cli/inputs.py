@@ -22,8 +22,8 @@ from ..data.tables import read_table
 from ..edges import Complete
 from ..errors import InputError, InputWarning, Message, SettingError
 from ..validate import check_edge_weights, check_labels, check_names
-from .outputs import need_parquet
-from .session import Misused, NoRoom, one_line
+from .paths import NOT_NODES, check_file, check_kinds, need_parquet, split_key
+from .session import NoRoom, one_line
 
 if TYPE_CHECKING:
     from ..estimators import GraphLearner
@@ -51,15 +51,9 @@ class Given:
     groups: Path | None = None
     covariates: Sequence[Path] = ()
 
-    @property
-    def read_files(self) -> list[Path]:
-        """Every file that is read."""
-        nodes = [] if self.nodes is None else [_split_key(self.nodes)[0]]
-        groups = [] if self.groups is None else [self.groups]
-        return [*self.paths, *self.labels, *groups, *nodes, *self.covariates]
-
     def read(self, metric: str, missing: str, weighted: bool = False) -> tuple[Data, Labels]:
         """Return what `GraphLearner` takes for X and A; `metric` says whether X is distances."""
+        check_kinds(metric, self.transpose, self.groups, weighted)
         X = self._data(metric, missing)
         return X, self._labels(X, weighted)
 
@@ -128,16 +122,9 @@ class Given:
 
     def _data(self, metric: str, missing: str) -> Data:
         if any(path.suffix.lower() == ".npz" for path in self.paths):
-            if len(self.paths) > 1 or self.nodes or self.transpose:
-                raise InputError(
-                    f"{self.paths[0]}: an npz data set holds all graphs; it goes alone, and not "
-                    f"with --nodes or --transpose."
-                )
             data = _data_set(self.paths[0])
             check_room(max(data.n_nodes), len(data))
             return data
-        if self.transpose and metric == "precomputed":
-            raise Misused("--transpose is for signals; distances are the same on their side.")
         wanted = None if self.nodes is None else read_nodes(self.nodes)
         frames = [_table(path, metric, missing, wanted, self.transpose) for path in self.paths]
         check_room(max(frame.shape[1] for frame in frames), len(frames))
@@ -146,10 +133,6 @@ class Given:
     def _labels(self, X: Data, weighted: bool) -> Labels:
         """Return a label matrix for each graph, or None where nothing was given."""
         names, rows = _names_of(X), _names_of(X, "index")
-        if self.labels and self.groups:
-            raise Misused("give --labels or --groups, not both.")
-        if self.groups is not None and weighted:
-            raise Misused("--groups says which nodes are joined, not by how much; give --labels.")
         if self.groups is not None:
             self._warn_of_leak(self.groups)
             return [_same_group(self.groups, *some) for some in zip(names, rows, strict=True)]
@@ -184,8 +167,8 @@ def _names_of(data: Data, axis: Literal["columns", "index"] = "columns") -> list
 
 def read_nodes(source: str) -> list[str]:
     """Read node names: a name per line, a JSON list, or FILE.json:KEY for one within it."""
-    path, key = _split_key(source)
-    check_file(path, "; --nodes is a file with node names")
+    path, key = split_key(source)
+    check_file(path, NOT_NODES)
     if path.suffix.lower() == ".json":
         names = _names_from_json(path, key)
     else:
@@ -200,14 +183,6 @@ def read_nodes(source: str) -> list[str]:
     if len(names) < 2:
         raise InputError(f"{path}: names {count(len(names), 'node')}; a graph has at least two.")
     return names
-
-
-def _split_key(source: str) -> tuple[Path, str | None]:
-    path = Path(source)
-    if path.exists() or ".json:" not in source:
-        return path, None
-    before, key = source.split(".json:", 1)
-    return Path(f"{before}.json"), key
 
 
 def _names_from_json(path: Path, key: str | None) -> list[str]:
@@ -233,13 +208,6 @@ def read_json(path: Path, remedy: str = "") -> Any:
         return json.loads(path.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON ({error}).", where=path, remedy=remedy) from None
-
-
-def check_file(path: Path, otherwise: str = "") -> None:
-    """Refuse what is no file."""
-    if not path.is_file():
-        problem = "is a folder" if path.is_dir() else "no such file"
-        raise FileNotFoundError(f"{path}: {problem}{otherwise}.")
 
 
 def check_room(n_nodes: int, n_graphs: int) -> None:

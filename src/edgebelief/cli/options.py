@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from .. import registry
+from ..errors import InputError
+from .paths import NOT_NODES, check_file, check_target, split_key
 from .session import Misused
 
 if TYPE_CHECKING:
@@ -148,6 +150,29 @@ class Tables:
     transpose: Transpose = False
     covariates: Covariates = None
 
+    def check(
+        self,
+        *more: Path,
+        out: Path | None = None,
+        suffixes: Sequence[str] = (),
+        force: bool = False,
+    ) -> None:
+        """Refuse, before any work, what cannot be read or written; `more` is read too."""
+        read = [*more, *self.data, *(self.covariates or [])]
+        nodes = [] if self.nodes is None else [split_key(self.nodes)[0]]
+        if out is not None:
+            check_target(out, force, suffixes, [*read, *nodes])
+        for path in read:
+            check_file(path)
+        for path in nodes:
+            check_file(path, NOT_NODES)
+        alone = len(self.data) == 1 and not self.nodes and not self.transpose
+        if not alone and any(path.suffix.lower() == ".npz" for path in self.data):
+            raise InputError(
+                f"{self.data[0]}: an npz data set holds all graphs; it goes alone, and not "
+                f"with --nodes or --transpose."
+            )
+
     def given(self) -> "Given":
         """Return what these options point at."""
         from .inputs import Given
@@ -176,6 +201,13 @@ class LabelledTables(Tables):
             "without a group, or alone in one, are unknown.",
         ),
     ] = None
+
+    def check(self, *more: Path, **written: Any) -> None:
+        """Refuse, before any work, what cannot be read or written; `more` is read too."""
+        if self.labels and self.groups:
+            raise Misused("give --labels or --groups, not both.")
+        groups = [] if self.groups is None else [self.groups]
+        super().check(*more, *(self.labels or []), *groups, **written)
 
 
 @dataclass(frozen=True)
@@ -206,7 +238,7 @@ class ModelOptions:
             "Or between which shares of all pairs you believe to be joined, such as 0.05 0.5.",
         ),
     ] = None
-    depth: Annotated[int, _how("--depth INT", "Layers of the network.", min=0)] = 200
+    depth: Annotated[int, _how("--depth INT", "Layers of the network.", min=1, max=10**5)] = 200
     scale: Annotated[
         str | None,
         _how(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..infer import Prior
 from ..registry import MARGINALS, PRIORS
-from .inputs import check_file, read_json
+from .paths import check_file
 from .session import Misused
+
+if TYPE_CHECKING:
+    from ..infer import Prior
 
 
 def prior_from(
@@ -35,6 +37,8 @@ def read_prior(path: Path) -> Prior:
     """Read a prior from a JSON file, in the form that `prior_to_json` gives it."""
     cure = "`edgebelief elicit --out` writes priors"
     check_file(path, f"; {cure}")
+    from .inputs import read_json  # loads JAX, as making a prior does
+
     content = read_json(path, cure)
     try:
         return prior_from_json(content)
@@ -55,6 +59,8 @@ def prior_from_json(content: object) -> Prior:
     """Make a prior from what `prior_to_json` returns."""
     if not isinstance(content, dict) or not all(isinstance(x, dict) for x in content.values()):
         raise InputError('it is {"theta": {"kind": "lognormal", "median": 1, "log_sd": 1}, ...}')
+    from ..infer import Prior  # loads JAX
+
     marginals = {}
     for name, fields in content.items():
         marginal = MARGINALS.get(fields.get("kind"))

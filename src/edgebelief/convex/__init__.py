@@ -12,7 +12,7 @@ from .objective import (
     to_scaled,
     weights_of,
 )
-from .solve import ConvergenceWarning, Solution, solve, solve_path
+from .solve import ConvergenceWarning, Solution, solve, solve_path, theta_range
 from .sparsity import Jump, SparsityTheta, theta_for
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "solve",
     "solve_path",
     "theta_for",
+    "theta_range",
     "to_penalised",
     "to_scaled",
     "weights_of",

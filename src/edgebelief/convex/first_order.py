@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike
 
 from ..edges import Support
 from ..incidence import Incidence, OnEdges, Scalar
-from ..validate import check_distances, check_stopping, check_theta
+from ..validate import check_distances, check_stopping
 from .iterations import AcceleratedState, PDSState, State, accelerated_dpg_step, dpg_step, pds_step
 from .objective import residual, rounding_floor, weights_of
-from .solve import Solution, warn_unless_converged
+from .solve import Solution, check_theta_for, warn_unless_converged
 
 # Stopping at the rounding floor counts as convergence only if the floor is at most this.
 WORST_FLOOR = 1e-6
@@ -66,14 +66,14 @@ class FirstOrder(eqx.Module, Generic[Carry]):
         """
         tol, max_iter = check_stopping(tol, max_iter)
         e, support = check_distances(e, support)
-        theta = check_theta(theta)
+        theta = check_theta_for(theta, e, support)
         with jax.enable_x64(True):
             # Arrays, because every new Python number would be compiled anew.
             arguments = jax.tree.map(jnp.asarray, (e, theta, support, tol, max_iter))
             (a, lam), (error, steps, floor) = jax.device_get(_run(self, *arguments))
         converged = bool(error <= max(tol, min(floor, WORST_FLOOR)))
         solution = Solution(a, lam, float(error), int(steps), converged, theta, support)
-        warn_unless_converged(solution, e, tol, max_iter)
+        warn_unless_converged(solution, tol, max_iter)
         return solution
 
 

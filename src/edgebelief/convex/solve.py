@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
 from ..edges import Complete, Support
-from ..errors import InputError, SettingError, SettingTypeError
+from ..errors import InputError, Remedy, Setting, SettingError, SettingTypeError
 from ..incidence import Array, Scalar
 from ..validate import (
     as_floats,
@@ -27,6 +27,10 @@ from ..validate import (
 from .implicit import converged_state
 from .newton import newton_solve
 from .systems import Edges, Nodes
+
+# The matrix of a Newton step, diag(1/lam^2) + (D + A)/2, is singular to working precision where the
+# duals are larger; they grow like theta times the distance from a node to its nearest.
+LARGEST_DUAL = 1 / np.sqrt(np.finfo(float).eps)
 
 
 class ConvergenceWarning(UserWarning):
@@ -91,7 +95,8 @@ def solve(
         Distances between nodes, as a vector over the candidate edges or a symmetric matrix.
     theta : float
         Sparsity: larger means fewer edges. `theta_for` finds it from a wanted degree or density.
-        Multiplying `e` by c is the same as multiplying `theta` by c.
+        Multiplying `e` by c is the same as multiplying `theta` by c. It is refused outside the
+        range in which float64 can hold the solution, `edgebelief.convex.theta_range`.
     tol : float
         Stop when max_i |lam_i d_i - 1| is below this.
     max_iter : int
@@ -129,9 +134,58 @@ def solve(
             raise SettingTypeError("start= cannot be used inside jit, vmap or differentiation.")
         return _solve_traced(e, theta, tol, max_iter, support)
     e, support = check_distances(e, support)
-    theta = check_theta(theta)
+    theta = check_theta_for(theta, e, support)
     lam = None if start is None else _check_start(start, support)
     return _solve(e, theta, support, lam, tol, max_iter)
+
+
+def theta_range(e: Edges, support: Support) -> tuple[float, float]:
+    """Return the smallest and the largest theta whose solution float64 can hold.
+
+    Below the smallest, theta e is lost in the rounding of weights of 1/sqrt(L), with L candidate
+    edges at a node: they are all the same, whatever the distances. At the largest, theta times the
+    distance from a node to its nearest is 1/sqrt(eps) = 6.7e7. The duals are about as large, and
+    beyond it Newton's equations are singular to working precision; the residual, which cannot be
+    below about 10 eps max(lam)^2 in plain float64, then grows without bound.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgebelief.convex import theta_range
+    >>> from edgebelief.edges import Complete
+    >>> low, high = theta_range(np.array([1.0, 2.0, 3.0]), Complete(3))
+    >>> f"{low:.1e} {high:.1e}"  # node 2 is at 2 from its nearest
+    '5.2e-17 3.4e+07'
+    """
+    nearest = np.full(support.n_nodes, np.inf)
+    for ends in support.endpoints:
+        np.minimum.at(nearest, np.asarray(ends), e)
+    farthest_nearest, largest = float(nearest.max()), float(np.abs(e).max())
+    with np.errstate(divide="ignore", over="ignore"):
+        high = LARGEST_DUAL / np.float64(farthest_nearest) if farthest_nearest > 0 else np.inf
+        low = np.finfo(float).eps / np.float64(largest) / np.sqrt(support.max_degree)
+    return (float(low) if largest > 0 else 0.0), float(high)
+
+
+def check_theta_for(theta: object, e: Edges, support: Support) -> float:
+    """Return theta; refuse one at which float64 cannot hold the solution for these distances."""
+    value, largest = check_theta(theta), float(np.abs(e).max())
+    low, high = theta_range(e, support)
+    if low <= value <= high:
+        if max(value, largest) > 1e290 or value * largest > 1e290:
+            problem = f"theta times the distances overflows ({value:g} x {largest:g}); rescale."
+            raise InputError(problem)
+        return value
+    why = "all pairs get the same weight, whatever their distances"
+    if value > high:
+        why = f"the duals, as large as theta times distances, pass {LARGEST_DUAL:.1e}"
+    problem = (
+        f"must be from {low:.2g} to {high:.2g} with these distances; got {value:g}, at which "
+        f"{why}, and double precision cannot hold the solution"
+    )
+    finds = Setting("degree", python="theta_for(e, degree=...)")
+    remedy = Remedy("{} finds a theta for a wanted number of edges", finds)
+    raise SettingError(problem, argument="theta", remedy=remedy)
 
 
 def solve_path(
@@ -152,7 +206,7 @@ def solve_path(
     """
     tol, max_iter = check_stopping(tol, max_iter)
     e, support = check_distances(e, support)
-    thetas = [check_theta(theta) for theta in thetas]
+    thetas = [check_theta_for(theta, e, support) for theta in thetas]
     solutions: dict[float, Solution] = {}
     before = latest = None
     for theta in sorted(set(thetas)):
@@ -174,25 +228,18 @@ def _solve(
     e: Edges, theta: float, support: Support, lam: Nodes | None, tol: float, max_iter: int
 ) -> Solution:
     """Solve with checked arguments, and warn if it does not converge."""
-    largest = float(np.abs(e).max())
-    if max(theta, largest) > 1e290 or theta * largest > 1e290:
-        raise InputError(f"theta times the distances overflows ({theta:g} x {largest:g}); rescale.")
     solution = Solution(*newton_solve(e, theta, support, lam, tol, max_iter), theta, support)
-    warn_unless_converged(solution, e, tol, max_iter)
+    warn_unless_converged(solution, tol, max_iter)
     return solution
 
 
-def warn_unless_converged(solution: Solution, e: Edges, tol: float, max_iter: int) -> None:
+def warn_unless_converged(solution: Solution, tol: float, max_iter: int) -> None:
     """Warn, with the reason, if a solver stopped before its residual reached the tolerance."""
     if solution.converged:
         return
-    reach = solution.theta * np.abs(e).max()
+    why = "rounding allows no further progress"
     if solution.iterations >= max_iter:
         why = "raise max_iter, or start from a nearby solution"
-    elif reach > 1e7:  # lam is about as large, so that eps lam^2 is no longer small
-        why = f"theta times the distances reaches {reach:.0e}, more than float64 can resolve"
-    else:
-        why = "rounding allows no further progress"
     warnings.warn(
         f"stopped at residual {solution.residual:.1e}, above the tolerance {tol:g}, after "
         f"{solution.iterations} steps: {why}.",

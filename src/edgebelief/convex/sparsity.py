@@ -139,7 +139,7 @@ def theta_for(
     middle = stairs.middle_of_step(best)
     theta = middle.theta / scale
     solution = Solution(*newton_solve(e, theta, support, middle.lam, 1e-9, 1000), theta, support)
-    warn_unless_converged(solution, e, 1e-9, 1000)
+    warn_unless_converged(solution, 1e-9, 1000)
     return SparsityTheta(solution, wanted, jump)
 
 

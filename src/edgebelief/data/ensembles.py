@@ -9,7 +9,12 @@ import networkx as nx
 import numpy as np
 
 from ..errors import InputError, SettingError
+from ..validate import check_number, check_whole
 from .randomness import Key, generator
+
+# Draws at most, by default: graphs on 100 nodes take some seconds for so many, and larger ones are
+# drawn as often as that many pairs allow, but ten times at least.
+MOST_TRIES, MOST_PAIRS, FEWEST_TRIES = 10_000, 10**8, 10
 
 
 @dataclass(frozen=True)
@@ -20,7 +25,7 @@ class Ensemble(abc.ABC):
     def draw(self, rng: np.random.Generator, n_nodes: int) -> nx.Graph:
         """Draw one graph, connected or not."""
 
-    def sample(self, key: Key | int, n_nodes: int, *, max_tries: int = 10_000) -> nx.Graph:
+    def sample(self, key: Key | int, n_nodes: int, *, max_tries: int | None = None) -> nx.Graph:
         """Draw graphs until one is connected, and return it.
 
         Parameters
@@ -28,20 +33,26 @@ class Ensemble(abc.ABC):
         key : JAX key or int
             Same key, same graph.
         n_nodes : int
-        max_tries : int
-            Draws at most; then a `ValueError` that says how many there were.
+        max_tries : int, optional
+            Draws at most; then a `ValueError` that says how many there were. By default 10,000,
+            and fewer on more than 100 nodes.
 
         Returns
         -------
         networkx.Graph
             Nodes 0 to N-1; with positions or blocks as node attributes where the ensemble has them.
         """
-        if n_nodes < 2 or max_tries < 1:
-            problem = f"got n_nodes={n_nodes}, max_tries={max_tries}."
-            raise InputError(f"a graph needs at least 2 nodes, and a try; {problem}")
+        n_nodes = check_whole(n_nodes, "n_nodes", 2)
+        if max_tries is None:
+            max_tries = int(np.clip(MOST_PAIRS // n_nodes**2, FEWEST_TRIES, MOST_TRIES))
+        max_tries = check_whole(max_tries, "max_tries", 1)
         rng = generator(key)
         for _ in range(max_tries):
-            graph = self.draw(rng, n_nodes)
+            try:
+                graph = self.draw(rng, n_nodes)
+            except nx.NetworkXException as error:  # such as more neighbours than there are nodes
+                reason = str(error).rstrip(".")
+                raise SettingError(f"{self} on {n_nodes} nodes: {reason}.") from None
             if nx.is_connected(graph):
                 return graph
         raise InputError(
@@ -51,7 +62,7 @@ class Ensemble(abc.ABC):
 
 
 def _check_probability(name: str, value: float) -> None:
-    if not 0 <= value <= 1:
+    if not 0 <= check_number(value, name) <= 1:
         raise SettingError(f"is a probability, between 0 and 1; got {value}.", argument=name)
 
 
@@ -72,8 +83,9 @@ class RandomGeometric(Ensemble):
     radius: float
 
     def __post_init__(self) -> None:
-        if not self.radius > 0:
-            raise SettingError(f"must be positive; got {self.radius}.", argument="radius")
+        if not 0 < check_number(self.radius, "radius") < np.inf:
+            problem = f"must be positive and finite; got {self.radius}."
+            raise SettingError(problem, argument="radius")
 
     def draw(self, rng: np.random.Generator, n_nodes: int) -> nx.Graph:
         return nx.random_geometric_graph(n_nodes, self.radius, seed=rng)
@@ -114,6 +126,9 @@ class BarabasiAlbert(Ensemble):
 
     m: int
 
+    def __post_init__(self) -> None:
+        check_whole(self.m, "m", 1)
+
     def draw(self, rng: np.random.Generator, n_nodes: int) -> nx.Graph:
         return nx.barabasi_albert_graph(n_nodes, self.m, seed=rng)
 
@@ -139,8 +154,7 @@ class StochasticBlock(Ensemble):
     def __post_init__(self) -> None:
         _check_probability("p_in", self.p_in)
         _check_probability("p_out", self.p_out)
-        if self.n_blocks < 1:
-            raise SettingError(f"must be at least 1; got {self.n_blocks}.", argument="n_blocks")
+        check_whole(self.n_blocks, "n_blocks", 1)
 
     def draw(self, rng: np.random.Generator, n_nodes: int) -> nx.Graph:
         sizes = [len(part) for part in np.array_split(np.arange(n_nodes), self.n_blocks)]
@@ -163,7 +177,7 @@ class WattsStrogatz(Ensemble):
     p: float
 
     def __post_init__(self) -> None:
-        if self.k < 2 or self.k % 2:
+        if check_whole(self.k, "k", 2) % 2:
             raise SettingError(f"must be even, half on each side; got {self.k}.", argument="k")
         _check_probability("p", self.p)
 

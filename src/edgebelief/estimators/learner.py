@@ -405,8 +405,9 @@ class GraphLearner(BaseEstimator):
         X, covariates
             As for `predict`.
         level : float or None
-            The probability of the interval in columns low and high; None leaves it out (it is slow
-            for large graphs).
+            The probability of the interval in columns low and high, which holds the probability of
+            the edge (`edgebelief.belief.intervals`); None leaves it out (it is slow for large
+            graphs).
         **rule
             As for `decide`; column decision.
 
@@ -422,9 +423,9 @@ class GraphLearner(BaseEstimator):
         graphs, beliefs, weights = self._predicted_all(X, covariates, level or 0.9)
         ranges = None
         if level is not None:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", belief.BeliefWarning)  # given a moment before
-                ranges = belief.intervals(self.seed_, self.posterior_, beliefs.data, level)
+            ranges = belief.intervals(
+                self.seed_, self.posterior_, beliefs.data, level, beliefs=beliefs
+            )
         frames = []
         for t, (record, edges) in enumerate(zip(graphs.data, beliefs, strict=True)):
             names = np.array(record.names, dtype=object)
@@ -443,12 +444,18 @@ class GraphLearner(BaseEstimator):
             frames.append(pd.DataFrame(columns).iloc[edges.order])
         return pd.concat(frames, ignore_index=True)
 
-    def sample_graphs(self, X: Any, n: int = 100, *, covariates: Any = None) -> Any:
-        """Draw `n` graphs from the posterior predictive: (n, N, N) of 0 and 1, or a list."""
-        if not n >= 1:
-            raise SettingError(f"must be at least 1, the graphs drawn; got {n!r}.", argument="n")
+    def sample_graphs(
+        self, X: Any, n: int = 100, *, covariates: Any = None, connected: bool = False
+    ) -> Any:
+        """Draw `n` graphs from the posterior predictive: (n, N, N) of 0 and 1, or a list.
+
+        Edges are independent given the parameters, so samples keep edge probabilities, expected
+        degrees and density, but not what true graphs have beyond, such as being connected. With
+        ``connected=True`` parameters and edges are drawn given that the graph is connected: see
+        `edgebelief.belief.sample_graphs`.
+        """
         graphs, data = self._given(X, covariates=covariates)
-        drawn = belief.sample_graphs(self.seed_, self.posterior_, data, n)
+        drawn = belief.sample_graphs(self.seed_, self.posterior_, data, n, connected=connected)
         full = [
             np.stack([record.support.to_matrix(labels) for labels in of_record])
             for record, of_record in zip(data, drawn, strict=True)
@@ -456,7 +463,13 @@ class GraphLearner(BaseEstimator):
         return full[0] if graphs.single else full
 
     def propagate(
-        self, X: Any, function: Callable[[nx.Graph], Any], n: int = 100, *, covariates: Any = None
+        self,
+        X: Any,
+        function: Callable[[nx.Graph], Any],
+        n: int = 100,
+        *,
+        covariates: Any = None,
+        connected: bool = False,
     ) -> Any:
         """Draw a function of the graph from its posterior predictive.
 
@@ -469,6 +482,8 @@ class GraphLearner(BaseEstimator):
             (a centrality by node, say).
         n : int
             Graphs drawn from the posterior predictive.
+        connected : bool
+            Whether they are drawn given that they are connected, as in `sample_graphs`.
 
         Returns
         -------
@@ -487,7 +502,9 @@ class GraphLearner(BaseEstimator):
         (20, 8)
         """
         graphs, data = self._given(X, covariates=covariates)
-        values = belief.propagate(self.seed_, self.posterior_, data, function, n)
+        values = belief.propagate(
+            self.seed_, self.posterior_, data, function, n, connected=connected
+        )
         return values[0] if graphs.single else values
 
     def explain(

@@ -12,11 +12,15 @@ from ..data.dataset import GraphDataset
 from ..data.ensembles import BarabasiAlbert, Ensemble, ErdosRenyi, RandomGeometric, WattsStrogatz
 from ..data.randomness import Key, split
 from ..data.signals import Filter, adjacency_of, distances, expected_distances, smooth_signals
+from ..edges import pairs_of
 from ..errors import Remedy, Setting, SettingError, SettingTypeError
 from ..validate import check_number, check_whole
 
 ENSEMBLES = tuple(registry.ENSEMBLES)
 METRICS = ("sqeuclidean", "correlation")
+# The largest simulation: so many pairs of nodes in all graphs together, and so many numbers in the
+# signals on one, are 0.8 GB each; and so many graphs take minutes, however small.
+MOST_NUMBERS, MOST_GRAPHS = 10**8, 10**5
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,7 @@ class Simulation:
         n_nodes = check_whole(n_nodes, "n_nodes", least=2)
         n_graphs = check_whole(n_graphs, "n_graphs", least=1)
         n_signals = None if n_signals is None else check_whole(n_signals, "n_signals", least=1)
+        _check_sizes(n_nodes, n_signals or 0, n_graphs)
         if isinstance(ensemble, str):
             ensemble = ensemble_of(ensemble, n_nodes, density)
         elif density is not None:
@@ -84,6 +89,23 @@ class Simulation:
         )
 
 
+def _check_sizes(n_nodes: int, n_signals: int, n_graphs: int) -> None:
+    """Refuse what is too large to simulate, before anything is allocated."""
+    if n_graphs > MOST_GRAPHS:
+        problem = f"at most {MOST_GRAPHS:,} graphs are simulated; got {n_graphs:.4g}."
+        raise SettingError(problem)
+    sizes = {
+        f"{n_graphs:.4g} graphs of {n_nodes:.4g} nodes": n_graphs * pairs_of(n_nodes),
+        f"{n_signals:.4g} signals on {n_nodes:.4g} nodes": n_signals * n_nodes,
+    }
+    for what, numbers in sizes.items():
+        if numbers > MOST_NUMBERS:
+            raise SettingError(
+                f"{what} are {numbers:.2g} numbers; at most {MOST_NUMBERS:.0e} are simulated",
+                remedy="Ask for fewer",
+            )
+
+
 def ensemble_of(name: str, n_nodes: int, density: float | None) -> Ensemble:
     """Return the ensemble of a name whose graphs have about that share of the pairs joined."""
     if name not in ENSEMBLES:
@@ -95,6 +117,12 @@ def ensemble_of(name: str, n_nodes: int, density: float | None) -> Ensemble:
     if not 0 < density <= 1:
         problem = f"is a share of all pairs, above 0, at most 1; got {density:g}."
         raise SettingError(problem, argument="density")
+    if density < (least := 2 / n_nodes) * (1 - 1e-9):  # as 0.1 may be for 20 nodes
+        raise SettingError(
+            f"must be at least {least:.4g}: graphs are drawn until one is connected, and a "
+            f"connected graph on {n_nodes} nodes has {n_nodes - 1} edges; got {density:g}.",
+            argument="density",
+        )
     if name == "erdos-renyi":
         return ErdosRenyi(density)
     if name == "barabasi-albert":

@@ -28,6 +28,8 @@ METRICS = (*get_args(Metric), "precomputed")
 # The fit is refused when resamples without distances outnumber those wanted; where few are wanted,
 # not before there are more than these: bad luck alone should not refuse it.
 FEW_REDRAWS = 10
+# With so many resamples the standard error of a frequency is 0.002 at most.
+MOST_RESAMPLES = 100_000
 
 
 class SmoothGraph(BaseEstimator):
@@ -67,8 +69,9 @@ default="sqeuclidean"
         have (`edgebelief.data.distances`). A callable metric then sees the NaN and must deal with
         it. Precomputed distances can have no gaps.
     bootstrap : int, default=0
-        How many times to resample the signals, with replacement, and learn the graph again, each
-        time at the theta of the fit (`theta_`; a wanted `degree` or `density` is not sought anew).
+        How many times (at most 100,000) to resample the signals, with replacement, and learn the
+        graph again, each time at the theta of the fit (`theta_`; a wanted `degree` or `density` is
+        not sought anew).
         Gives `edge_frequencies_`. Signals are resampled one by one, as if they were independent:
         for time series with memory the frequencies are too near to 0 and 1.
     random_state : int, RandomState instance or None, default=None
@@ -307,7 +310,10 @@ default="sqeuclidean"
         delta = validate.check_number(self.delta, "delta")
         if not (np.isfinite(delta) and delta > 0):
             raise SettingError(f"must be positive and finite; got {delta:g}.", argument="delta")
-        if validate.check_whole(self.bootstrap, "bootstrap", 0) and self._is_precomputed():
+        if (
+            validate.check_whole(self.bootstrap, "bootstrap", 0, MOST_RESAMPLES)
+            and self._is_precomputed()
+        ):
             raise SettingError(
                 "resamples signals, and with the metric 'precomputed' there are none",
                 argument="bootstrap",

@@ -17,9 +17,19 @@ from numpy.typing import ArrayLike
 from scipy.special import erf, ndtr, ndtri
 
 from ..data.randomness import Key
-from ..errors import InputError, InputTypeError, SettingError
+from ..errors import InputError, InputTypeError, Remedy, Setting, SettingError
 from ..incidence import Array, namespace
 from ..validate import check_choice, check_number
+
+# Networks compute in single precision, from 1e-38 to 3e38: this leaves room for the tails of a
+# prior and for products with distances and duals.
+TINY, HUGE = 1e-20, 1e20
+# Normal priors are for coefficients of logits, and a logit of a thousand is certain already.
+LARGEST = 1e6
+# A relative spread below this is hardly more than the rounding of single precision, 1e-7.
+NARROW = 1e-6
+# With this log_sd, the paper's widest, 95 % of a lognormal spans 17 orders of magnitude.
+WIDE = 10.0
 
 
 @dataclass(frozen=True)
@@ -226,9 +236,14 @@ def fixed(value: ArrayLike) -> Fixed:
     >>> Prior.named("altered").replace(theta=fixed(0.16))["theta"].median
     0.16
     """
-    array = np.asarray(value, float)
+    array = np.asarray(value)
+    if array.dtype.kind not in "iuf":  # no text, which NumPy would take for a number
+        raise InputTypeError(f"a fixed value must be a number, or some in a row; got {value!r}.")
+    array = array.astype(float)
     if array.ndim > 1 or array.size == 0 or not np.isfinite(array).all():
         raise InputError(f"a fixed value must be a finite number, or some in a row; got {value!r}.")
+    if not (np.abs(array) <= HUGE).all():
+        raise _out_of_range("value", np.abs(array).max(), f"at most {HUGE:g} in size")
     return Fixed(tuple(array.tolist()) if array.ndim else float(array))
 
 
@@ -241,7 +256,7 @@ def half_normal(scale: float) -> HalfNormal:
     >>> round(half_normal(1.0).median, 4)
     0.6745
     """
-    return HalfNormal(_positive(scale, "scale"))
+    return HalfNormal(_in_range(scale, "scale"))
 
 
 def lognormal(median: float, log_sd: float) -> LogNormal:
@@ -253,7 +268,13 @@ def lognormal(median: float, log_sd: float) -> LogNormal:
     >>> lognormal(median=100, log_sd=2**0.5).quantile([0.025, 0.975]).round(1)
     array([   6.3, 1598.8])
     """
-    return LogNormal(_positive(median, "median"), _positive(log_sd, "log_sd"))
+    median, log_sd = _in_range(median, "median"), _positive(log_sd, "log_sd")
+    if log_sd > WIDE:
+        problem = f"must be at most {WIDE:g}; got {log_sd:g}"
+        remedy = Remedy("For all orders of magnitude alike, use {}", _call("loguniform(low, high)"))
+        raise SettingError(problem, argument="log_sd", remedy=remedy)
+    _check_width(log_sd, median, "log_sd", log_sd)
+    return LogNormal(median, log_sd)
 
 
 def loguniform(low: float, high: float) -> LogUniform:
@@ -265,9 +286,10 @@ def loguniform(low: float, high: float) -> LogUniform:
     >>> loguniform(1e-6, 1e6).median
     1.0
     """
-    low, high = _positive(low, "low"), _positive(high, "high")
+    low, high = _in_range(low, "low"), _in_range(high, "high")
     if not low < high:
         raise SettingError(f"must be below high; got {low:g} and {high:g}.", argument="low")
+    _check_width(np.log(high / low), low, "high", high)
     return LogUniform(low, high)
 
 
@@ -280,7 +302,12 @@ def normal(mean: float, sd: float) -> Normal:
     >>> normal(0, 1000).median
     0.0
     """
-    return Normal(check_number(mean, "mean"), _positive(sd, "sd"))
+    mean, sd = check_number(mean, "mean"), _in_range(sd, "sd", LARGEST)
+    if not abs(mean) <= LARGEST:
+        raise _out_of_range("mean", mean, f"between {-LARGEST:g} and {LARGEST:g}")
+    if mean != 0:
+        _check_width(sd / abs(mean), mean, "sd", sd)
+    return Normal(mean, sd)
 
 
 class Prior(Mapping[str, Marginal]):
@@ -373,6 +400,37 @@ def _positive(value: float, what: str) -> float:
     if not (np.isfinite(number) and number > 0):
         raise SettingError(f"must be positive and finite; got {number:g}.", argument=what)
     return number
+
+
+def _in_range(value: float, what: str, largest: float = HUGE) -> float:
+    number = _positive(value, what)
+    if not TINY <= number <= largest:
+        raise _out_of_range(what, number, f"between {TINY:g} and {largest:g}")
+    return number
+
+
+def _out_of_range(what: str, number: float, wanted: str) -> SettingError:
+    return SettingError(
+        f"must be {wanted}; got {number:g}: networks compute in single precision",
+        argument=what,
+        remedy="State the prior for distances of another unit",
+    )
+
+
+def _check_width(relative: float, value: float, what: str, number: float) -> None:
+    """Refuse a prior so narrow that single precision has hardly two values in it."""
+    if relative < NARROW:
+        problem = (
+            f"leaves a relative spread of {relative:.1g}; got {number:g}, and single precision "
+            f"tells values apart from {NARROW:g} on"
+        )
+        known = Remedy("For a known value use {}", _call(f"fixed({value:g})"))
+        raise SettingError(problem, argument=what, remedy=known)
+
+
+def _call(text: str) -> Setting:
+    """Name a function of this module: in prior files it is the kind of the same name."""
+    return Setting(text.partition("(")[0], python=text)
 
 
 # Priors of the parameters that the paper does not have, where a prior does not name them.

@@ -19,13 +19,18 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, ArrayLike, Float, Num
 
 from ..edges import Support
-from ..errors import InputError, InputTypeError, SettingError
+from ..errors import InputError, InputTypeError, Remedy, Setting, SettingError
 from ..incidence import Incidence, OnEdges, Square
 from ..validate import complete_support, is_one_graph
 
 # Graphs are evaluated together in one array while it has at most CACHED entries (half a megabyte
 # in double precision, so that it stays in the cache), and if there are at least SEVERAL of them.
 CACHED, SEVERAL = 60_000, 8
+
+# The largest number of layers. DPG takes some 20,000 at theta = 1 to converge, and so does PDS; a
+# network of five times as many is the converged one, at a thousand times its price.
+MOST_LAYERS = 100_000
+CONVERGED = Setting("converged", python="depth=None")  # there is no option for it
 
 Params = TypeVar("Params", bound=tuple)  # the named tuple of a network's parameters
 Carry = TypeVar("Carry")  # the state that one layer passes to the next
@@ -67,6 +72,8 @@ class Network(eqx.Module, Generic[Params, Carry]):
     """Whether output and gradients stay finite at any positive parameters."""
     kind: ClassVar[str] = "dpg"
     """The network whose priors and readout the paper gives it: "dpg", "pds" or "mimo"."""
+    fewest_layers: ClassVar[int] = 1
+    """The least depth. With no layer the output would not depend on the parameters."""
     forward_mode: ClassVar[bool] = True
     """Whether to differentiate in forward mode (few parameters) or in reverse mode (many)."""
 
@@ -115,10 +122,16 @@ class Network(eqx.Module, Generic[Params, Carry]):
         return self
 
     def __check_init__(self) -> None:
+        if self.depth is None:
+            return
         whole = isinstance(self.depth, int | np.integer) and not isinstance(self.depth, bool)
-        if self.depth is not None and not (whole and self.depth >= 0):
-            wanted = "a number of layers (0, 1, 2, ...), or None for the converged solution"
-            raise SettingError(f"must be {wanted}; got {self.depth!r}.", argument="depth")
+        if not (whole and self.fewest_layers <= self.depth <= MOST_LAYERS):
+            problem = (
+                f"must be a number of layers from {self.fewest_layers} to {MOST_LAYERS:,}; got "
+                f"{self.depth!r}"
+            )
+            converged = Remedy("{} is the converged solution, the limit of many", CONVERGED)
+            raise SettingError(problem, argument="depth", remedy=converged)
 
     def __call__(
         self,

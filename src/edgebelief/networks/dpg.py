@@ -68,7 +68,7 @@ class DPG(Network[DPGParams, DualState]):
 
     def read(self, params: DPGParams, carry: DualState, e: OnEdges, support: Incidence) -> Output:
         z = support.endpoint_sums(carry.lam) / 2 - params.theta * e
-        return Output(relu(z) if self.depth else jnp.full_like(e, self.a0), carry.lam, z)
+        return Output(relu(z), carry.lam, z)
 
     def converged(self, params: DPGParams, e: Float[Array, " edges"], support: Support) -> Output:
         a, lam = converged_state(e, params.theta, support)[0]

@@ -47,7 +47,7 @@ class StochasticHead(Network[HeadParams, DualState]):
         The number of channels with a head. By default all, as in the paper's text; its published
         numbers are of 2 heads on 4 channels.
     depth : int
-        The number of layers of the heads.
+        The number of layers of the heads; a head without layers is its base.
 
     Examples
     --------
@@ -71,6 +71,7 @@ class StochasticHead(Network[HeadParams, DualState]):
     scale_law = False
     stable = True
     kind = "mimo"
+    fewest_layers = 0
 
     @classmethod
     def of_depth(cls, depth: int | None) -> Self:

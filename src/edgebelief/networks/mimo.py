@@ -96,7 +96,7 @@ class MIMO(Network[MIMOParams, DualState]):
             return relu(slack).mean(0), slack.mean(0)
 
         a, z = jax.vmap(channel)(self.matrix(params))
-        return Output(a if self.depth else jnp.full_like(a, self.a0), carry.lam, z)
+        return Output(a, carry.lam, z)
 
     def matrix(self, params: MIMOParams) -> Float[Array, "channels channels"]:
         """Return theta as a matrix."""

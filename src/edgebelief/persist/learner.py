@@ -32,9 +32,7 @@ KIND = "GraphLearner"
 MODEL = {"network": Network, "readout": Readout, "prior": Prior, "likelihood": Likelihood}
 # Fields that are kept elsewhere (the curves of terms: arrays), or made anew.
 APART = ("terms", "state")
-# A file asks for no more layers. So many take 0.15 s a pass on ten nodes; a prediction has dozens.
-MOST_LAYERS = 10**6
-# Nor for more channels: a layer takes time with their square.
+# A file asks for no more channels: a layer takes time with their square.
 MOST_CHANNELS = 64
 # What columns of a comparison are called in older files.
 RENAMED = {"se of behind": "se_behind", "largest k": "largest_k", "log evidence": "log_evidence"}
@@ -235,11 +233,6 @@ def _decoded(value: Any) -> Any:
 
 def check_network(network: Network) -> None:
     """Refuse a network of absurd size, or with settings that are not finite."""
-    if network.depth is not None and network.depth > MOST_LAYERS:
-        raise ModelFileError(
-            f"a network of {network.depth:,} layers; a model file has {MOST_LAYERS:,} at most. "
-            f"depth=None is the limit of many"
-        )
     channels = network.n_channels or 1
     problem = f"a network of {channels:,} channels; a model file has {MOST_CHANNELS} at most"
     demand(channels <= MOST_CHANNELS, problem)

@@ -154,8 +154,9 @@ def marginals(posterior: Posterior) -> dict[str, dict[str, object] | None]:
 def histogram(check: PredictiveCheck) -> dict[str, object]:
     """Return a histogram over [0, 1] for the prior, over the range of the values otherwise."""
     values = check.values if check.observed is None else np.append(check.values, check.observed)
-    whole = check.source == "prior" or np.ptp(values) == 0
-    edges = np.linspace(0, 1, BINS + 1) if whole else np.histogram_bin_edges(values, BINS // 2)
+    different = np.unique(np.round(values, 12))  # without differences of rounding
+    whole = check.source == "prior" or different.size == 1
+    edges = np.linspace(0, 1, BINS + 1) if whole else _edges(different, BINS // 2)
     counts, _ = np.histogram(check.values, edges)
     return {
         "source": check.source,
@@ -164,6 +165,19 @@ def histogram(check: PredictiveCheck) -> dict[str, object]:
         "observed": None if check.observed is None else float(f"{check.observed:.6g}"),
         "n": check.values.size,
     }
+
+
+def _edges(different: Float[np.ndarray, " values"], most: int) -> Float[np.ndarray, " edges"]:
+    """Return the edges of at most so many bins for these values, in ascending order.
+
+    A statistic counts, so its values are multiples of a step. Every bin holds equally many of them:
+    else some would stay empty, or hold twice as many, and look like a feature of the distribution.
+    """
+    step = np.diff(different).min()
+    n_values = round(np.ptp(different) / step) + 1
+    width = step * np.ceil(n_values / most)
+    n_bins = int(np.ceil(n_values * step / width - 1e-9))
+    return different[0] - step / 2 + width * np.arange(n_bins + 1)
 
 
 def term(curve: TermCurve) -> dict[str, object]:

@@ -138,7 +138,7 @@ def _cautions(posterior: Posterior, data: GraphDataset) -> tuple[str, ...]:
     """Return the warnings that `predict` would give, as sentences."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", BeliefWarning)
-        warn_if_unlike(posterior.fingerprint, data)
+        warn_if_unlike(posterior, data)
     return tuple(str(w.message) for w in caught if issubclass(w.category, BeliefWarning))
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from numpy.linalg import LinAlgError
+
+from ...errors import InputError
 from .cells import integrate_by_cells
 from .conditional import Conditional, Sketch
 from .grid import SPACING, TRUST, integrate_by_grid
@@ -36,7 +39,14 @@ def integrate(
     grids = []
     if not rivals:
         for spacing, ridge in ((SPACING, False), (SPACING, True), (SPACING / 2, True)):
-            grids.append(integrate_by_grid(posterior, best, spacing, ridge))
+            try:
+                grids.append(integrate_by_grid(posterior, best, spacing, ridge))
+            except LinAlgError:  # its covariance is none to rounding
+                raise InputError(
+                    "the prior of the readout's parameters is so far from these labels that the "
+                    "posterior is too steep for double precision. State medians that are nearer "
+                    "to 1 (delta about 100, b about 1, as in the paper)."
+                ) from None
             if grids[-1].error < TRUST:
                 return grids[-1]
     cells = integrate_by_cells(posterior, [best, *rivals], most_terms)

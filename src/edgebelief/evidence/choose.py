@@ -1,0 +1,65 @@
+"""The evidence that applies to some data, within a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .base import Evidence
+from .correlation import PartialCorrelation, RankCorrelation, SignedCorrelation
+from .diffusion import Diffusion
+from .forest import ForestImportance
+from .information import MutualInformation
+from .likelihood import MostLikelyGraph
+from .precision import Precision
+from .profile import Profile
+from .smooth import SmoothStructure
+
+# In the order of what they are worth for their time.
+ALL: tuple[Evidence, ...] = (
+    MostLikelyGraph(),
+    Precision(),
+    Diffusion(),
+    Profile(),
+    SmoothStructure(),
+    PartialCorrelation(),
+    SignedCorrelation(),
+    RankCorrelation(),
+    MutualInformation(),
+    ForestImportance(),
+)
+# "auto" may take this many seconds on one core.
+SECONDS = 30.0
+
+
+def applicable(
+    n_nodes: Sequence[int], n_signals: Sequence[float] | None = None, seconds: float = SECONDS
+) -> tuple[Evidence, ...]:
+    """Return the evidence that can be computed from such data within a time, in a fixed order.
+
+    Parameters
+    ----------
+    n_nodes : sequence of int
+        The number of nodes of each graph.
+    n_signals : sequence of float, optional
+        The number of signals of each graph; None if there are distances alone.
+    seconds : float
+        What all of it may take on one core, by estimate.
+
+    Examples
+    --------
+    >>> from edgebelief.evidence import applicable
+    >>> [kind.name for kind in applicable([20] * 5)]
+    ['likelihood', 'precision', 'diffusion', 'profile', 'smooth']
+    >>> "forest" in [kind.name for kind in applicable([500], [200])]
+    False
+    """
+    counts = [0.0] * len(n_nodes) if n_signals is None else n_signals
+    chosen = []
+    for kind in ALL:
+        if kind.needs_signals and n_signals is None:
+            continue
+        cost = sum(kind.seconds(n, p) for n, p in zip(n_nodes, counts, strict=True))
+        if cost <= seconds:
+            chosen.append(kind)
+            seconds -= cost
+    return tuple(chosen)

@@ -1,0 +1,157 @@
+"""Compute evidence: of one graph, or of the graphs of a data set on all cores."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from threadpoolctl import threadpool_limits
+
+from ..cores import n_cores
+from ..data import GraphDataset, GraphRecord
+from ..errors import DoesNotApply, InputError, SettingError
+from ..validate import check_signals
+from .base import Evidence
+
+Vectors = dict[str, Float[np.ndarray, " edges"]]
+"""A vector over the pairs for each channel, by its name."""
+
+
+def compute(evidence: Sequence[Evidence], e: object, signals: object = None) -> Vectors:
+    """Compute what the data of one graph say about each pair.
+
+    Parameters
+    ----------
+    evidence : sequence of Evidence
+    e : array_like, (n_edges,) or (N, N)
+        Distances.
+    signals : array_like (P, N), optional
+        The signals behind them, NaN where missing; evidence with `needs_signals` needs them.
+
+    Returns
+    -------
+    dict of str to ndarray (n_edges,)
+        The channels by name.
+
+    Examples
+    --------
+    >>> from edgebelief.evidence import Precision, compute
+    >>> found = compute([Precision(ridges=(1e-6, 1e-2))], [1.0, 2.0, 1.0])  # a path's resistances
+    >>> abs(found["precision 1e-06"]).round(3)
+    array([0.707, 0.   , 0.707])
+    """
+    return compute_all(evidence, GraphDataset([e]), None if signals is None else [signals])[0]
+
+
+def compute_all(
+    evidence: Sequence[Evidence], data: GraphDataset, signals: Iterable[Any] | None = None
+) -> list[Vectors]:
+    """Compute what the data say about each pair, of every graph of a data set, on all cores.
+
+    Parameters
+    ----------
+    evidence : sequence of Evidence
+    data : GraphDataset
+    signals : iterable of array_like (P, N), optional
+        The signals behind the distances of each graph, NaN where missing.
+
+    Examples
+    --------
+    >>> from edgebelief.data import GraphDataset
+    >>> from edgebelief.evidence import Profile, compute_all
+    >>> data = GraphDataset([[1.0, 2.0, 2.0, 2.0, 2.0, 1.0], [1.0, 2.0, 1.0]])
+    >>> [vectors["profile"].size for vectors in compute_all([Profile()], data)]
+    [6, 3]
+    """
+    check_names(evidence)
+    given = [None] * len(data) if signals is None else list(signals)
+    if len(given) != len(data):
+        problem = f"are {len(given)} for {len(data)} graphs; one for each."
+        raise InputError(problem, argument="signals")
+    checked = [_checked(evidence, t, *pair) for t, pair in enumerate(zip(data, given, strict=True))]
+    # The slowest first, so that no core is left alone with one at the end.
+    jobs = [
+        (kind.seconds(len(record.names), 0 if x is None else len(x)), k, t)
+        for t, (record, x) in enumerate(zip(data, checked, strict=True))
+        for k, kind in enumerate(evidence)
+    ]
+    results: dict[tuple[int, int], Vectors] = {}
+    with ThreadPoolExecutor(n_cores()) as pool, threadpool_limits(1):
+        futures = {
+            (t, k): pool.submit(_vectors, evidence[k], t, data[t], checked[t])
+            for _, k, t in sorted(jobs, reverse=True)
+        }
+        results = {place: future.result() for place, future in futures.items()}
+    kinds = range(len(evidence))
+    return [{name: v for k in kinds for name, v in results[t, k].items()} for t in range(len(data))]
+
+
+def check_names(evidence: Sequence[Evidence]) -> tuple[str, ...]:
+    """Return the names of all channels; refuse two of one name.
+
+    Examples
+    --------
+    >>> from edgebelief.evidence import Diffusion, Profile, check_names
+    >>> check_names([Profile(), Diffusion(powers=(2, 4))])
+    ('profile', 'diffusion 2', 'diffusion 4')
+    """
+    names = tuple(name for kind in evidence for name in kind.channels)
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise SettingError(f"has the channel {twice[0]!r} twice.", argument="evidence")
+    return names
+
+
+def _checked(
+    evidence: Sequence[Evidence], t: int, record: GraphRecord, x: Any
+) -> Float[np.ndarray, "signals nodes"] | None:
+    """Return the signals of a graph as an array; None where no evidence needs them."""
+    needy = [kind.name for kind in evidence if kind.needs_signals]
+    if not needy:
+        return None
+    if x is None:
+        problem = (
+            f"the evidence {needy[0]!r} is computed from signals, and there are only distances"
+        )
+        raise DoesNotApply(problem, graph=t, remedy=["pass the signals", "leave it out"])
+    try:
+        array = check_signals(x, record.names, allow_nan=True)
+        if array.shape[1] != len(record.names):
+            problem = f"have {array.shape[1]} columns; the graph has {len(record.names)} nodes."
+            raise InputError(problem, argument="signals")
+        return array[:, _order(x, record.names)]
+    except InputError as error:
+        raise error.but(graph=t) from None
+
+
+def _order(x: Any, names: Sequence[str]) -> list[int]:
+    """Return which columns of signals are the nodes of the graph, in its order.
+
+    Columns without names, and those of a graph whose nodes have only numbers, are in that order.
+    """
+    numbers = [str(i) for i in range(len(names))]
+    columns = [str(name) for name in getattr(x, "columns", names)]
+    if sorted(columns) == sorted(names):
+        return [columns.index(name) for name in names]
+    if list(names) == numbers:
+        return list(range(len(names)))
+    other = next(name for name in columns if name not in names)
+    problem = f"have the column {other!r}, which is no node of the graph."
+    raise InputError(problem, argument="signals")
+
+
+def _vectors(
+    kind: Evidence, t: int, record: GraphRecord, x: Float[np.ndarray, "signals nodes"] | None
+) -> Vectors:
+    values = record.distance_matrix() if not kind.needs_signals else x
+    assert values is not None
+    try:
+        matrices = kind.of(values)
+    except InputError as error:
+        raise error.but(graph=t) from None
+    rows, cols = record.support.endpoints
+    return {name: matrix[rows, cols] for name, matrix in zip(kind.channels, matrices, strict=True)}
