@@ -3,7 +3,11 @@
 import networkx as nx
 import numpy as np
 import pytest
+from sklearn import config_context
+from sklearn.base import clone
 from sklearn.model_selection import cross_val_predict, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from edgebelief import GraphLearner, metrics
 from edgebelief.belief import BeliefWarning
@@ -55,6 +59,13 @@ def test_scores_of_fitted_labels_warn_and_others_do_not(learner, data):
         method(data[4:])
 
 
+def test_some_fitted_graphs_are_noticed_and_those_of_weight_zero_are_not_fitted(data):
+    learner = GraphLearner(**QUICK).fit(data[:4], sample_weight=[1, 1, 0, 0])
+    learner.score(data[2:])
+    with pytest.warns(BeliefWarning, match=r"1 of these 5 graphs \(by index: 0\) were fitted"):
+        learner.score(data[1:])
+
+
 def test_held_out_nodes_score_lower_than_fitted_ones(learner, data):
     fitted = learner.posterior_
     held_out = learner.score(data[:1], cv="nodes", scoring="edges")
@@ -91,3 +102,27 @@ def test_size_aware_refuses_graphs_whose_density_falls_with_their_size():
     e, a = [expected_distances(g) for g in rings], [adjacency_of(g) for g in rings]
     with pytest.raises(ValueError, match=r"50% at 5 nodes, 4% at 50.*Leave size_aware out"):
         GraphLearner(size_aware=True).fit(GraphDataset(e, a))
+
+
+def test_weights_are_routed_to_fit_and_score(data):
+    """As scikit-learn routes metadata; the score is the weighted mean over graphs."""
+    X = np.stack([record.distance_matrix() for record in data])
+    A = np.stack([record.label_matrix() for record in data])
+    weights, train, test = np.array([1, 0, 2, 1, 2, 1.0]), np.arange(3), np.arange(3, 6)
+    blank = GraphLearner(**QUICK)
+    with config_context(enable_metadata_routing=True):
+        routed = clone(blank).set_fit_request(sample_weight=True)
+        routed.set_score_request(sample_weight=True)
+        cv = [(train, test)]
+        (found,) = cross_val_score(routed, X, A, cv=cv, params={"sample_weight": weights})
+    blank.fit(X[train], A[train], sample_weight=weights[train])
+    assert found == pytest.approx(blank.score(X[test], A[test], sample_weight=weights[test]))
+
+
+def test_a_pipeline_has_the_learners_classes_and_no_transform(data):
+    pipe = make_pipeline(FunctionTransformer(), GraphLearner(**QUICK))
+    X = np.stack([record.distance_matrix() for record in data])
+    pipe.fit(X, np.stack([record.label_matrix() for record in data]))
+    assert pipe.classes_.tolist() == list(range(8))
+    assert not hasattr(pipe, "transform")
+    assert not hasattr(GraphLearner(), "set_output")  # nothing is transformed

@@ -1,3 +1,6 @@
+import sys
+from types import SimpleNamespace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -6,10 +9,14 @@ from arviz_stats import loo
 
 from edgebelief.data import GraphDataset, RandomGeometric
 from edgebelief.infer import EdgeModel
+from edgebelief.infer import arviz as ours
 from edgebelief.infer.arviz import to_arviz
 from edgebelief.infer.engines.map import MAP
 from edgebelief.infer.engines.nuts import NUTS
-from edgebelief.networks import DPG
+from edgebelief.infer.prepare import prepare
+from edgebelief.networks import DPG, MIMO
+from edgebelief.plots import TraceDisplay
+from edgebelief.readouts import Additive, Channels
 from posteriors import grid_posterior
 
 
@@ -35,7 +42,7 @@ def posterior(model, data):
 
 @pytest.fixture(scope="module")
 def tree(posterior, data):
-    return to_arviz(posterior, data, key=1, n_draws=800)
+    return to_arviz(posterior, data, key=1, n_draws=800, kind="datatree")
 
 
 def test_log_likelihood_is_the_models_by_graph(tree, model, data):
@@ -100,3 +107,83 @@ def test_other_engines_give_one_chain(model, data):
 def test_unlabelled_data_are_refused(model, data, posterior):
     with pytest.raises(ValueError, match="none of the 9 graphs has a known label"):
         to_arviz(posterior, GraphDataset([record.e for record in data]), key=0)
+
+
+def with_arviz(monkeypatch, version):
+    """Pretend that this version of ArviZ is installed; None for none."""
+
+    def installed(name):
+        if version is None:
+            raise ours.metadata.PackageNotFoundError(name)
+        return version
+
+    monkeypatch.setattr(ours.metadata, "version", installed)
+
+
+class InferenceData(SimpleNamespace):
+    """Groups as ArviZ before 1.0 keeps them: data sets, by name."""
+
+    def __getitem__(self, name):
+        if not hasattr(self, name):
+            raise KeyError(name)
+        return getattr(self, name)
+
+
+def test_arviz_gets_what_its_version_takes(monkeypatch, posterior, data):
+    monkeypatch.setitem(sys.modules, "arviz", SimpleNamespace(InferenceData=InferenceData))
+    with_arviz(monkeypatch, "0.23.4")
+    old = posterior.to_arviz(data, n_draws=40)
+    assert isinstance(old, InferenceData)
+    assert old.attrs["engine"] == "NUTS"
+    with_arviz(monkeypatch, "1.3.0")
+    new = posterior.to_arviz(data, n_draws=40)
+    assert {*vars(old)} == {*new.children, "attrs"}
+    for name, group in new.children.items():
+        assert group.to_dataset().equals(old[name])
+    assert TraceDisplay(old).diverging.shape == TraceDisplay(new).diverging.shape == (4, 10)
+    with_arviz(monkeypatch, None)
+    assert type(posterior.to_arviz(data, n_draws=40)) is type(new)
+
+
+@pytest.mark.parametrize("version", [None, "1.3.0"])
+def test_what_the_arviz_at_hand_does_not_have_is_refused(monkeypatch, posterior, data, version):
+    with_arviz(monkeypatch, version)
+    with pytest.raises(ValueError, match=r"'inferencedata' needs ArviZ before 1\.0"):
+        posterior.to_arviz(data, kind="inferencedata")
+    with pytest.raises(ValueError, match="kind must be one of"):
+        posterior.to_arviz(data, kind="dataset")
+
+
+def test_arviz_itself_takes_it(posterior, data):
+    """Where it is installed, of either kind."""
+    arviz = pytest.importorskip("arviz")
+    assert list(arviz.summary(posterior.to_arviz(data, n_draws=40)).index) == [
+        "theta",
+        "delta",
+        "b",
+    ]
+
+
+def test_entries_are_called_by_what_they_are(data):
+    """A coefficient times its scale is part of the curve of the term that both are called after."""
+    kinds = np.where(np.arange(28) % 3 == 0, "near", "far")
+    covariates = [{"kind": kinds, "twice": (np.arange(28) % 2).astype(float)}] * len(data)
+    graphs = GraphDataset(
+        [r.e for r in data], [r.label_matrix() for r in data], covariates=covariates
+    )
+    model = EdgeModel(DPG(depth=3), readout=Additive(features=("z",)))
+    prepared = prepare(0, model, graphs).model
+    entries = ours._entries(prepared)
+    scales = ["z line", "z bends", "kind", "twice line"]
+    bends = [f"z bend {k}" for k in range(1, 7)]
+    assert entries["scales"] == ("scale", scales)
+    coefficients = ["z line", *bends, "kind = far", "kind = near", "twice line"]
+    assert entries["curves"] == ("coefficient", coefficients)
+    for name, group in zip(coefficients, prepared.readout.groups, strict=True):
+        assert scales[group].split()[0] == name.split()[0]
+
+
+def test_channels_and_the_matrix_between_them_have_dimensions():
+    entries = ours._entries(EdgeModel(MIMO(channels=2, depth=3), readout=Channels(2)))
+    assert entries["theta"] == ("row_and_column", ["0,0", "0,1", "1,0", "1,1"])
+    assert entries["delta"] == ("channel", ["0", "1"])

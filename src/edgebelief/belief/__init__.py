@@ -7,6 +7,7 @@ from .crossfit import HeldOut, cross_predict
 from .decide import decide
 from .elicit import Elicited, elicit_prior
 from .explain import TermCurve, explain, explain_edges, term_curves, term_table
+from .importance import term_importance
 from .predict import EdgeBelief, Predictions, intervals, predict, sample_graphs
 from .propagate import propagate, to_networkx
 from .shift import BeliefWarning
@@ -41,6 +42,7 @@ __all__ = [
     "propagate",
     "sample_graphs",
     "term_curves",
+    "term_importance",
     "term_table",
     "theta_sweep",
     "to_networkx",

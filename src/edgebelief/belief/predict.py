@@ -16,7 +16,6 @@ readout's parameters have.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, SupportsIndex, TypeVar, overload
 
 import equinox as eqx
@@ -37,6 +36,7 @@ from ..infer.batch import Batch, ForwardModel
 from ..infer.model import EdgeModel
 from ..infer.posterior import Posterior
 from ..readouts.curves import AnyArray
+from ..threads import Workers
 from ..validate import check_whole, is_one_graph
 from .shift import warn_if_unlike
 
@@ -189,8 +189,8 @@ def predict(posterior: Posterior, data: DataLike, *, memory: float = 256e6) -> P
         scores[part.places] = logsumexp(log_likelihoods, b=table.weights[..., None], axis=(0, 1))
 
     parts = [part for stack in data.stacks() for part in _parts(stack, memory, n_cores())]
-    with ThreadPoolExecutor(n_cores()) as pool:
-        list(pool.map(fill_in, parts))
+    with Workers() as workers:
+        list(workers.map(fill_in, parts))
     return Predictions(data, [belief for belief in beliefs if belief is not None], scores)
 
 

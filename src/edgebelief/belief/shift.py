@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 
 from ..data.dataset import GraphDataset
+from ..errors import Message, Remedy, Setting
 from ..infer.posterior import Fingerprint, Posterior
 
 # A warning is due if the distances are larger or smaller than the fitted ones by this factor, or if
@@ -22,6 +23,10 @@ class BeliefWarning(UserWarning):
     """The inputs of a prediction are not like those of the fit, or, to be scored, the very same; or
     what is predicted is beyond double precision.
     """
+
+
+class FittedWarning(Message, BeliefWarning):
+    """Labels to be scored were fitted."""
 
 
 def warn_if_unlike(posterior: Posterior, data: GraphDataset) -> None:
@@ -60,11 +65,19 @@ def warn_if_unlike(posterior: Posterior, data: GraphDataset) -> None:
 
 
 def warn_if_fitted(fitted: Fingerprint, data: GraphDataset) -> None:
-    """Warn if the labels to be scored are those that were fitted."""
-    if Fingerprint.of(data).digest == fitted.digest:
-        warnings.warn(
-            "these are the labels that the model was fitted to, so the scores are optimistic. "
-            "Score other graphs, or hold out nodes of these (cv='nodes').",
-            BeliefWarning,
-            stacklevel=3,
-        )
+    """Warn if labels to be scored, of all graphs or of some, are those that were fitted."""
+    labelled = sum(bool(record.known.any()) for record in data)
+    if not (seen := fitted.seen(data)):
+        return
+    graphs = f"{len(seen)} of these {labelled} graphs (by index: {_listed(seen)}) were fitted"
+    if len(seen) == labelled:
+        graphs = "these are the labels that the model was fitted to"
+    by_nodes = Remedy("hold out nodes of these", Setting("cv", "nodes"))
+    problem = f"{graphs}, so the scores are optimistic."
+    warnings.warn(FittedWarning(problem, remedy=["Score other graphs", by_nodes]), stacklevel=3)
+
+
+def _listed(indices: list[int]) -> str:
+    """Return the first few indices as text."""
+    few = ", ".join(map(str, indices[:5]))
+    return f"{few}, ..." if len(indices) > 5 else few

@@ -293,12 +293,16 @@ def check(
 
 
 @command("`edgebelief score model.eb held-out.npz`")
-def score(this: Session, model: o.Model, tables: o.LabelledTables) -> None:
-    """Score a model's belief on graphs whose edges are known."""
+def score(this: Session, model: o.Model, tables: o.LabelledTables, cv: o.HeldOut = None) -> None:
+    """Score a model's belief on graphs whose edges are known.
+
+    With --cv its settings are scored: they are fitted again to parts of these graphs, and each
+    label is predicted by a fit that has not seen it.
+    """
     tables.check(model)
     from .commands import scored
 
-    scored(this, model, tables.given())
+    scored(this, model, tables.given(), cv)
 
 
 @command(

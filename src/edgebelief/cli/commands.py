@@ -7,7 +7,7 @@ import shlex
 import warnings
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -266,15 +266,19 @@ def checked(
         this.conclude(learner.posterior_.verdict)
 
 
-def scored(this: Session, model: Path, given: Given) -> None:
+def scored(this: Session, model: Path, given: Given, cv: Literal["nodes", "graphs"] | None) -> None:
     """Run `edgebelief score`."""
     learner = load(model)
     X, A = given.read_for(learner)
     _need_labels(given, X, A, "There is nothing to score without any.")
-    with this.working("predicting"):
-        scores = given.apply(learner.calibration_report, X, A)
-        weights = given.apply(learner.weight_scores, X, A) if learner.weighted else {}
-    this.answer = {**scores.as_dict(), **weights}
+    with this.working("predicting" if cv is None else f"fitting without some {cv}, in turn"):
+        scores = given.apply(learner.calibration_report, X, A, cv=cv)
+        has_weights = learner.weighted and cv is None
+        weights = given.apply(learner.weight_scores, X, A) if has_weights else {}
+    this.answer = {"held_out": cv, **scores.as_dict(), **weights}
+    if cv is not None:
+        of_weights = "; weights are not scored so" if learner.weighted else ""
+        this.say(f"each label is predicted by a fit that has held out its {cv[:-1]}{of_weights}")
     this.say(str(scores))
     if weights:
         this.say(

@@ -122,6 +122,17 @@ Covariates = Annotated[
 ]
 
 
+HeldOut = Annotated[
+    Literal["nodes", "graphs"] | None,
+    _how(
+        "--cv NAME",
+        "Hold out a fifth of the nodes (nodes) or of the graphs (graphs) at a time, and predict "
+        "them by a fit to the rest: the way to score the graphs that were fitted. One labelled "
+        "graph has nodes alone to hold out.",
+    ),
+]
+
+
 def preprocessing(preprocess: str, transform: str | None, metric: str) -> str | None:
     """Return what the library calls `preprocess`, from the option, its old name and the metric."""
     if transform is not None:

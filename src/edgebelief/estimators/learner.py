@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -519,9 +519,65 @@ class GraphLearner(BaseEstimator):
         return belief.explain(self.seed_, self.posterior_, data, source, target, graph)
 
     def terms(self) -> pd.DataFrame:
-        """List the terms of an additive readout: how much each moves the logit, if it is needed."""
+        """List the terms of an additive readout: how much each moves the logit, if it is needed.
+
+        Of several terms with the same information none is needed; see `term_importance`.
+        """
         check_is_fitted(self)
         return belief.term_table(self.posterior_, self.seed_)
+
+    def term_importance(
+        self,
+        X: Any,
+        A: Any = None,
+        *,
+        covariates: Any = None,
+        together: Sequence[Sequence[str]] = (),
+        cv: belief.HeldOut = "nodes",
+        n_folds: int = 5,
+        refit: bool = False,
+        progress: bool | None = None,
+    ) -> pd.DataFrame:
+        """Say how much worse held-out labels are predicted without each term of the readout.
+
+        It takes ``n_folds * (1 + number of terms + len(together))`` fits, each a fraction of `fit`
+        unless ``refit=True``: see `edgebelief.belief.term_importance`.
+
+        Parameters
+        ----------
+        X, A, covariates
+            What was fitted.
+        together : sequence of sequences of str
+            Groups of terms to leave out together, such as ``[("x", "copy of x")]``.
+        cv, n_folds
+            As for `cross_val_predictions`.
+        refit : bool
+            Whether the network's parameters are inferred again in each fit.
+        progress : bool, optional
+            Whether to show a progress bar; by default if stderr is a terminal.
+
+        Returns
+        -------
+        DataFrame
+            term; loss, by how much the log score of all labels falls without it; its standard
+            error se. The largest loss first.
+
+        Examples
+        --------
+        >>> from edgebelief import GraphLearner
+        >>> from edgebelief.data import GraphDataset, RandomGeometric
+        >>> from edgebelief.readouts import Additive
+        >>> graphs = GraphDataset.sample(0, RandomGeometric(0.4), 4, n_nodes=8, n_signals=100)
+        >>> learner = GraphLearner(depth=50, readout=Additive(features=("z", "rank sum")))
+        >>> learner.fit(graphs).term_importance(graphs, n_folds=2).columns.tolist()
+        ['term', 'loss', 'se']
+        """
+        _, data = self._given(X, A, covariates)
+        if data.n_labels == 0:
+            raise InputError("no label is known, so there is nothing to hold out; give A.")
+        return belief.term_importance(
+            self.seed_, self.posterior_, data, together, cv, n_folds, refit, progress
+        )
 
     def to_networkx(self, X: Any, *, covariates: Any = None, **rule: Any) -> Any:
         """Return the decided graph with node names; edges have probability, sd and epistemic.

@@ -109,6 +109,9 @@ default="sqeuclidean"
 
     Notes
     -----
+    It learns a graph and transforms nothing, so there is no `transform`, and no `set_output` of its
+    own; that of a pipeline's steps before it gives names to the nodes.
+
     A resample can be one in which distances are not defined: a node that is constant in it, under
     "correlation"; two nodes that are identical in it, under "log-euclidean"; two nodes
     never observed together, with gaps. Such resamples are drawn again, with a warning that says

@@ -1,9 +1,14 @@
-"""A posterior as an ArviZ DataTree, for its plots and for leave-one-graph-out scores."""
+"""A posterior for ArviZ, for its plots and for leave-one-graph-out scores.
+
+ArviZ from 1.0 on takes xarray's DataTree; before (up to Python 3.11, `pip install arviz` gives
+0.23) its own InferenceData, with the same groups.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from importlib import metadata
+from typing import Any, Literal, Protocol, get_args
 
 import equinox as eqx
 import jax
@@ -13,10 +18,13 @@ from jaxtyping import Array, Float
 
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, as_key
-from ..errors import InputError
+from ..errors import InputError, Remedy, Setting, SettingError
+from ..readouts.curves import Levels, Term
+from ..validate import check_choice
 from .batch import Batch, ForwardModel
 from .model import EdgeModel
 
+Kind = Literal["datatree", "inferencedata"]
 Draws = Mapping[str, Float[np.ndarray, "chains draws ..."]]
 
 
@@ -40,8 +48,14 @@ class Drawn(Protocol):
     def draws(self, key: Key | int, n: int = 1000) -> dict[str, np.ndarray]: ...
 
 
-def to_arviz(posterior: Drawn, data: GraphDataset, key: Key | int, n_draws: int = 1000) -> Any:
-    """An ArviZ DataTree of a posterior and of what it says about labelled graphs.
+def to_arviz(
+    posterior: Drawn,
+    data: GraphDataset,
+    key: Key | int,
+    n_draws: int = 1000,
+    kind: Kind | None = None,
+) -> Any:
+    """Convert a posterior, and what it says about labelled graphs, to what ArviZ takes.
 
     The unit of data is the graph: edges of one graph share its distances, so that leaving out
     single edges would be no test. Graphs without a known label are left out.
@@ -55,14 +69,19 @@ def to_arviz(posterior: Drawn, data: GraphDataset, key: Key | int, n_draws: int 
     n_draws : int
         How many draws, at most, of posterior and prior; each is a pass through the network for
         all graphs. Chains are kept, every so many draws of them.
+    kind : {"datatree", "inferencedata"}, optional
+        By default what the ArviZ that is installed takes: "inferencedata" before 1.0; else, and
+        without ArviZ, "datatree", which `arviz_stats` takes, too.
 
     Returns
     -------
-    xarray.DataTree
+    xarray.DataTree or arviz.InferenceData
         `posterior` (chain, draw); `sample_stats`, for `NUTS`; `log_likelihood` of each graph's
         labels (chain, draw, graph); `prior`; `posterior_predictive` and `prior_predictive`, the
         edge density of each graph drawn anew (over the edges whose labels are known);
-        `observed_data`, that of the labels. The coordinate `graph` is the place in the data set.
+        `observed_data`, that of the labels. The coordinate `graph` is the index in the data set.
+        Entries of vectors have names: ``tree["posterior"]["scales"].sel(scale="z line")`` is the
+        scale of the straight part of the term "z".
 
     Examples
     --------
@@ -73,12 +92,13 @@ def to_arviz(posterior: Drawn, data: GraphDataset, key: Key | int, n_draws: int 
     >>> from edgebelief.networks import DPG
     >>> data = GraphDataset.sample(3, RandomGeometric(0.5), 8, n_nodes=8, n_signals=30)
     >>> posterior = Exact().run(0, EdgeModel(DPG(depth=10)), data)
-    >>> tree = to_arviz(posterior, data, key=1)
+    >>> tree = to_arviz(posterior, data, key=1, kind="datatree")
     >>> int(loo(tree).n_data_points)
     8
     """
     import arviz_base  # slow to import
 
+    kind = _kind(kind)
     labelled = np.flatnonzero([record.known.any() for record in data])
     if not labelled.size:
         raise InputError(
@@ -104,11 +124,70 @@ def to_arviz(posterior: Drawn, data: GraphDataset, key: Key | int, n_draws: int 
     }
     if posterior.sample_stats:
         groups["sample_stats"] = {k: v[:, kept] for k, v in posterior.sample_stats.items()}
+    entries = _entries(model)
     dims = {"labels": ["graph"], "edge_density": ["graph"]}
-    tree = arviz_base.from_dict(groups, dims=dims, coords={"graph": labelled})
+    dims |= {name: [dim] for name, (dim, _) in entries.items()}
+    coords: dict[str, Any] = {"graph": labelled, **dict(entries.values())}
+    tree = arviz_base.from_dict(groups, dims=dims, coords=coords)
     tree.attrs["engine"] = posterior.engine
     tree.attrs["settings"] = ", ".join(f"{k}={v!r}" for k, v in posterior.settings.items())
-    return tree
+    if kind == "datatree":
+        return tree
+    import arviz
+
+    groups = {name: group.to_dataset() for name, group in tree.children.items()}
+    return arviz.InferenceData(**groups, attrs=tree.attrs)
+
+
+def _kind(kind: Kind | None) -> Kind:
+    """Return the kind that was asked for, or that suits the ArviZ that is installed."""
+    check_choice(kind, "kind", (*get_args(Kind), None))
+    try:
+        version = metadata.version("arviz")
+    except metadata.PackageNotFoundError:
+        version = None
+    old = version is not None and int(version.split(".")[0]) < 1
+    if kind == "inferencedata" and not old:
+        there = "it is not installed" if version is None else f"there is {version}"
+        raise SettingError(
+            f"'inferencedata' needs ArviZ before 1.0, and {there}",
+            argument="kind",
+            remedy=["pip install 'arviz<1'", Remedy("use {}", Setting("kind", "datatree"))],
+        )
+    return kind or ("inferencedata" if old else "datatree")
+
+
+def _entries(model: EdgeModel) -> dict[str, tuple[str, list[str]]]:
+    """Return for each parameter that is a vector a dimension, and the names of its entries."""
+    entries = {
+        name: (f"{name}_entry", [str(k) for k in range(size)]) for name, size in model.sizes.items()
+    }
+    channels = model.network.n_channels
+    if channels is not None and model.network.sizes.get("theta") == channels**2:
+        pairs = [f"{j},{k}" for j in range(channels) for k in range(channels)]
+        entries["theta"] = "row_and_column", pairs
+    if model.readout.n_channels is not None and "delta" in entries:
+        entries["delta"] = "channel", entries["delta"][1]
+    if model.readout.terms:
+        coefficients = [name for term in model.readout.terms for name in _coefficients(term)]
+        scales = [name for term in model.readout.terms for name in _scales(term)]
+        entries |= {"curves": ("coefficient", coefficients), "scales": ("scale", scales)}
+    return entries
+
+
+def _coefficients(term: Term) -> list[str]:
+    """Name the coefficients of a term: a height of each level; or of the line, and of the bends."""
+    if isinstance(term.curve, Levels):
+        return [f"{term.name} = {level}" for level in term.curve.names]
+    bends = [f"{term.name} bend {k}" for k in range(1, len(term.curve.scales))]
+    return [f"{term.name} line", *bends]
+
+
+def _scales(term: Term) -> list[str]:
+    """Name the scales of a term."""
+    if isinstance(term.curve, Levels):
+        return [term.name]
+    return [f"{term.name} {part}" for part in ("line", "bends")[: max(term.curve.scales) + 1]]
 
 
 def _chains(posterior: Drawn, key: Key, n: int, kept: np.ndarray) -> dict[str, np.ndarray]:

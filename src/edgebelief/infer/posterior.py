@@ -14,11 +14,13 @@ from jaxtyping import Float
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, as_key, generator
 from ..errors import InputError
-from .arviz import to_arviz
+from .arviz import Kind, to_arviz
 from .diagnostics import Finding, Verdict
 from .flatness import Flatness
 from .model import EdgeModel
 
+# Hexadecimal digits of the hash of a graph: 64 bits, so that no two graphs have the same.
+SHORT = 16
 QUANTILES = {"q5": 0.05, "q50": 0.5, "q95": 0.95}
 
 
@@ -35,22 +37,42 @@ class Fingerprint:
     """The median number of signals behind the distances; None if not known."""
     digest: str
     """A hash of distances and labels."""
+    digests: tuple[str, ...] = ()
+    """A short hash of the distances and labels of each graph that counts; none in older files."""
 
     @classmethod
-    def of(cls, data: GraphDataset) -> Fingerprint:
-        digest = hashlib.sha256()
-        for record in data:
+    def of(
+        cls, data: GraphDataset, counts: Float[np.ndarray, " graphs"] | None = None
+    ) -> Fingerprint:
+        """Summarise data; `counts` says how often each graph counts, once by default."""
+        digest, digests = hashlib.sha256(), []
+        for t, record in enumerate(data):
+            of_graph = hashlib.sha256()
             for array in (record.e, record.a, record.known, record.w):
-                digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
-        counts = [record.n_signals for record in data if record.n_signals is not None]
+                part = b"" if array is None else np.ascontiguousarray(array).tobytes()
+                digest.update(part)
+                of_graph.update(part)
+            if counts is None or counts[t] > 0:
+                digests.append(of_graph.hexdigest()[:SHORT])
+        n_signals = [record.n_signals for record in data if record.n_signals is not None]
         return cls(
             n_graphs=len(data),
             n_nodes=data.n_nodes,
             n_labels=data.n_labels,
             scale=float(np.median(np.abs(np.concatenate([record.e for record in data])))),
-            n_signals=float(np.median(counts)) if counts else None,
+            n_signals=float(np.median(n_signals)) if n_signals else None,
             digest=digest.hexdigest(),
+            digests=tuple(digests),
         )
+
+    def seen(self, data: GraphDataset) -> list[int]:
+        """Return the indices of the graphs with labels that are the same, labels and all, here."""
+        other, known = Fingerprint.of(data), [record.known.any() for record in data]
+        if not self.digests:  # an older file, which knows only of all graphs together
+            same = [other.digest == self.digest] * len(data)
+        else:
+            same = [digest in self.digests for digest in other.digests]
+        return [t for t in range(len(data)) if same[t] and known[t]]
 
 
 @runtime_checkable
@@ -178,9 +200,15 @@ class Posterior:
         x = np.linspace(values.min(), values.max(), 400)
         return x, gaussian_kde(values, weights=self.weights)(x)
 
-    def to_arviz(self, data: GraphDataset, key: Key | int = 0, n_draws: int = 1000) -> Any:
-        """Convert to an ArviZ DataTree: see `edgebelief.infer.arviz.to_arviz`."""
-        return to_arviz(self, data, as_key(key), n_draws)
+    def to_arviz(
+        self,
+        data: GraphDataset,
+        key: Key | int = 0,
+        n_draws: int = 1000,
+        kind: Kind | None = None,
+    ) -> Any:
+        """Convert to what ArviZ takes: see `edgebelief.infer.arviz.to_arviz`."""
+        return to_arviz(self, data, as_key(key), n_draws, kind)
 
     def __str__(self) -> str:
         lines = [f"{self.engine} posterior of {self.fingerprint.n_labels} labels"]

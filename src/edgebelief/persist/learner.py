@@ -256,9 +256,10 @@ def _fingerprint(written: dict[str, Any], n_nodes: np.ndarray) -> Fingerprint:
     demand(0 <= scale < np.inf, "the scale of its distances is none")
     n_signals = _figure_or_none(written["n_signals"])
     demand(n_signals is None or n_signals >= 1, "its number of signals is none")
-    demand(isinstance(written["digest"], str), "its digest is no text")
-    sizes, n_labels, digest = tuple(n_nodes.tolist()), written["n_labels"], written["digest"]
-    return Fingerprint(len(n_nodes), sizes, n_labels, scale, n_signals, digest)
+    digest, digests = written["digest"], written.get("digests", [])  # those of older files
+    demand(all(isinstance(each, str) for each in (digest, *digests)), "its digest is no text")
+    sizes, n_labels = tuple(n_nodes.tolist()), written["n_labels"]
+    return Fingerprint(len(n_nodes), sizes, n_labels, scale, n_signals, digest, tuple(digests))
 
 
 def _figure(value: object) -> float:

@@ -7,6 +7,7 @@ versions of arviz-plots take the same tree.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import cycle
 from typing import TYPE_CHECKING, Any, Self
@@ -33,7 +34,7 @@ class _Draws:
     @classmethod
     def of(cls, posterior: Posterior, data: GraphDataset) -> Self:
         """Build the display from a posterior and the data it was fitted to."""
-        return cls(posterior.to_arviz(data))
+        return cls(posterior.to_arviz(data, kind="datatree"))
 
     @property
     def draws(self) -> dict[str, Float[np.ndarray, "chains draws"]]:
@@ -49,7 +50,7 @@ class _Draws:
     @property
     def diverging(self) -> Bool[np.ndarray, "chains draws"]:
         """Which draws are from divergent transitions; none if that was not recorded."""
-        if "sample_stats" in self.tree.children and "diverging" in self.tree["sample_stats"]:
+        with suppress(KeyError):
             stats = self.tree["sample_stats"]["diverging"]
             return stats.transpose("chain", "draw").values.astype(bool)
         return np.zeros(next(iter(self.draws.values())).shape, bool)

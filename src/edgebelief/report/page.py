@@ -125,7 +125,7 @@ def page(report: Contents) -> str:
         has_labels=any(data[t].known.any() for t in range(shown.n_graphs)),
         near_certain=NEAR_CERTAIN,
         scores=list(_scores(predictions)) if data.n_labels else [],
-        fitted_here=posterior.fingerprint.digest == reported.digest,
+        fitted_here=len(posterior.fingerprint.seen(data)),
         meanings=WORDS,
         needed=list(words.needed(report.terms, posterior.engine)) if report.terms else [],
         n_drawn=min(len(report.terms), TERMS),

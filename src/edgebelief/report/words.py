@@ -203,10 +203,12 @@ def rightness(predictions: Predictions, fitted: Fingerprint) -> Iterator[Markup]
         "Always predicting “{}” would be right for {}.",
         "an edge" if common > 0.5 else "no edge", percent(max(common, 1 - common)),
     )  # fmt: skip
-    if fitted.digest == Fingerprint.of(data).digest:  # the same graphs and labels
+    if seen := len(fitted.seen(data)):
+        which = "These are the labels that the model was fitted to"
+        if seen < len(data):
+            which = f"{seen} of these {len(data)} graphs were fitted, labels and all"
         yield said(
-            "<strong>These are the labels that the model was fitted to: the accuracy on other "
-            "graphs is likely to be lower.</strong>"
+            "<strong>{}: the accuracy on other graphs is likely to be lower.</strong>", which
         )
 
 

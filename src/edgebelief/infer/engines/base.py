@@ -83,7 +83,7 @@ class Engine(abc.ABC):
             weights=fit.weights,
             engine=type(self).__name__,
             settings={**asdict(self), **fit.settings},  # type: ignore[call-overload]
-            fingerprint=Fingerprint.of(data),
+            fingerprint=Fingerprint.of(data, counts),
             verdict=verdict,
             log_evidence=fit.log_evidence,
             n_chains=fit.n_chains,

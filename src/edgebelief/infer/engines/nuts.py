@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from typing import Literal, NamedTuple, TypeVar, get_args
 
@@ -12,12 +11,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Shaped
+from jaxtyping import Array, ArrayLike, Float, Int, Shaped
 from numpyro.infer.hmc import HMCState, hmc
 from tqdm.auto import tqdm
 
 from ...cores import n_cores
 from ...data.randomness import Key
+from ...threads import Workers, paced
 from ...validate import check_choice, check_least
 from ..diagnostics import EBFMI, EFFECTIVE_DRAWS, RHAT, Finding
 from ..gradient.density import LogDensity, values_of
@@ -39,8 +39,9 @@ AT_MAX_DEPTH = 0.01
 QUICK, CAREFUL, CAREFUL_WARMUP = 0.6, 0.95, 500
 # From this many steps on, warm-up learns a mass matrix too; before, only a step size.
 LEARNS = 300
-# Draws per compiled call: short enough for a progress bar to move.
-STRETCH = 50
+# The largest number of draws in a compiled call: between two calls a progress bar moves, and Ctrl-C
+# is heard.
+MOST = 50
 # What NumPyro records per draw, and ArviZ's name for it.
 RECORDED = {
     "diverging": "diverging",
@@ -161,15 +162,19 @@ class NUTS(Engine):
                     chains = slice(group.first, group.first + group.size)
                     setup, parts = (self, density, frame, group.vectorized), []
                     states = _begin(*setup, starts[chains], keys[chains])
-                    for size, kept in _stretches(self.n_warmup, self.n_draws):
-                        states, part = _advance(*setup, states, size)
-                        if kept:
-                            parts.append(jax.tree.map(np.asarray, part))
-                        bar.update(size)
+                    for total, kept in ((self.n_warmup, False), (self.n_draws, True)):
+                        for n in paced(total, MOST):
+                            states, drawn = _advance(*setup, states, np.int32(n))
+                            if kept:
+                                parts.append(
+                                    jax.tree.map(lambda x, n=n: np.asarray(x)[:, :n], drawn)
+                                )
+                            jax.block_until_ready(states)
+                            bar.update(n)
                     return jax.tree.map(lambda *x: np.concatenate(x, axis=1), *parts)
 
-            with ThreadPoolExecutor(len(groups)) as pool:
-                by_group = list(pool.map(run, groups))
+            with Workers(len(groups)) as workers:
+                by_group = list(workers.map(run, groups))
         w, fields = jax.tree.map(lambda *x: np.concatenate(x), *by_group)
         stats = {name: fields[field] for field, name in RECORDED.items()}
         stats["lp"] = -stats["lp"]
@@ -215,15 +220,6 @@ def chain_groups(n_chains: int, method: ChainMethod | None) -> list[ChainGroup]:
     ]
 
 
-def _stretches(n_warmup: int, n_draws: int) -> list[tuple[int, bool]]:
-    """Return the number of draws of each compiled call, and whether they are kept."""
-    return [
-        (min(STRETCH, total - start), kept)
-        for total, kept in ((n_warmup, False), (n_draws, True))
-        for start in range(0, total, STRETCH)
-    ]
-
-
 def _kernel(
     engine: NUTS, density: LogDensity, frame: Frame, w: Float[Array, " parameters"], key: Key
 ) -> tuple[HMCState, Callable[[HMCState], HMCState]]:
@@ -265,19 +261,31 @@ def _begin(
 
 @eqx.filter_jit
 def _advance(
-    engine: NUTS, density: LogDensity, frame: Frame, vectorized: bool, states: HMCState, n: int
+    engine: NUTS,
+    density: LogDensity,
+    frame: Frame,
+    vectorized: bool,
+    states: HMCState,
+    n: Int[ArrayLike, ""],
 ) -> tuple[HMCState, Recorded]:
-    """Make `n` more draws of each chain; return the last states, and the draws."""
+    """Make `n` more draws of each chain; return the last states, and room for `MOST` draws.
+
+    The number is an argument of the compiled function, so that it is compiled once.
+    """
 
     def advance_chain(state: HMCState) -> tuple[HMCState, Recorded]:
         # The kernel's state is not used: the compiler drops it.
         _, advance = _kernel(engine, density, frame, state.z, state.rng_key)
 
-        def draw(state: HMCState, _: None) -> tuple[HMCState, Recorded]:
-            new = advance(state)
-            return new, Recorded(new.z, {field: getattr(new, field) for field in RECORDED})
+        def record(state: HMCState) -> Recorded:
+            return Recorded(state.z, {field: getattr(state, field) for field in RECORDED})
 
-        return jax.lax.scan(draw, state, None, length=n)
+        def draw(k: Array, done: tuple[HMCState, Recorded]) -> tuple[HMCState, Recorded]:
+            new = advance(done[0])
+            return new, jax.tree.map(lambda all, x: all.at[k].set(x), done[1], record(new))
+
+        room = jax.tree.map(lambda x: jnp.zeros((MOST, *x.shape), x.dtype), record(state))
+        return jax.lax.fori_loop(0, n, draw, (state, room))
 
     return _each(advance_chain, states, vectorized)
 

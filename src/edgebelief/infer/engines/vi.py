@@ -16,10 +16,13 @@ import optax
 from jaxtyping import Array, Float
 from numpyro.infer import SVI, Trace_ELBO, init_to_value
 from numpyro.infer.autoguide import AutoMultivariateNormal
+from numpyro.infer.svi import SVIState
 from numpyro.optim import optax_to_numpyro
 from scipy.special import logsumexp
+from tqdm.auto import tqdm
 
 from ...data.randomness import Key, split
+from ...threads import apart, paced
 from ...validate import check_choice, check_least
 from ..diagnostics import PARETO_K, Finding
 from ..gradient.density import LogDensity, values_of
@@ -30,6 +33,8 @@ from .base import Engine
 
 # A draw whose log p overflows is put this far below the least plausible one: e^-100 is nothing.
 IMPOSSIBLE = 100.0
+# The largest number of steps in a compiled call.
+MOST = 100
 
 
 @dataclass(frozen=True)
@@ -126,10 +131,25 @@ class VI(Engine):
         svi = SVI(joint, guide, optax_to_numpyro(optax.adam(step_size)), Trace_ELBO())
         if self.steps == 0:
             return dist.MultivariateNormal(jnp.zeros(n), scale_tril=jnp.eye(n))
-        progress = sys.stderr.isatty() if self.progress is None else self.progress
-        # A step whose ELBO is not finite is left out.
-        result = svi.run(key, self.steps, progress_bar=progress, stable_update=True)
-        return guide.get_posterior(result.params)
+        shown = sys.stderr.isatty() if self.progress is None else self.progress
+        precise = jnp.result_type(float) == jnp.float64
+        (device,) = jnp.zeros(()).devices()
+
+        @jax.jit
+        def advance(state: SVIState, n: Array) -> SVIState:
+            # A step whose ELBO is not finite is left out.
+            return jax.lax.fori_loop(0, n, lambda _, state: svi.stable_update(state)[0], state)
+
+        def fit() -> SVIState:
+            with jax.enable_x64(precise), jax.default_device(device):  # settings of each thread
+                state = svi.init(key)
+                for n in paced(self.steps, MOST):
+                    state = jax.block_until_ready(advance(state, np.int32(n)))
+                    bar.update(n)
+                return state
+
+        with tqdm(total=self.steps, desc="VI", disable=not shown) as bar:
+            return guide.get_posterior(svi.get_params(apart(fit)))
 
 
 def _batch(key: Key, density: LogDensity, n_graphs: int) -> LogDensity:

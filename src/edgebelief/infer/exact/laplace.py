@@ -15,7 +15,6 @@ joint posterior of theta, scales and coefficients.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -26,9 +25,9 @@ from scipy.special import logsumexp, ndtr, softmax
 from scipy.stats import qmc
 from threadpoolctl import threadpool_limits
 
-from ...cores import n_cores
 from ...data.randomness import Key, generator
 from ...errors import InputError
+from ...threads import Workers
 from ..diagnostics import PARETO_K, Finding
 from ..model import EdgeModel
 from ..posterior import Fit
@@ -195,8 +194,8 @@ class ThetaModes(tuple[ThetaMode, ...]):
             correction = mode.log_share + mode.mode.log_mass - log_masses[k]
             return Particle(mode, log_weight + logsumexp(log_masses) + correction - np.log(n))
 
-        with ThreadPoolExecutor(n_cores()) as pool, threadpool_limits(1):
-            return list(pool.map(particle, *drawn, unit[:, 0]))
+        with Workers() as workers, threadpool_limits(1):
+            return list(workers.map(particle, *drawn, unit[:, 0]))
 
 
 class Particle(NamedTuple):
@@ -237,8 +236,8 @@ def weighted_draws(key: Key, model: EdgeModel, modes: ThetaModes, n_draws: int) 
         return log_ratio, *network, *at.shrinkage.params(z), *of_weights
 
     streams = rng.spawn(len(particles))
-    with ThreadPoolExecutor(n_cores()) as pool, threadpool_limits(1):
-        drawn = list(pool.map(draw, particles, counts.tolist(), used_shares, streams))
+    with Workers() as workers, threadpool_limits(1):
+        drawn = list(workers.map(draw, particles, counts.tolist(), used_shares, streams))
     log_ratio, *columns = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
     params = dict(zip(model.parameters, columns, strict=True))
     smoothed, k = array_stats.psislw(-log_ratio)  # ArviZ takes minus the log ratio

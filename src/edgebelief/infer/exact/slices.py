@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -16,9 +15,9 @@ from jaxtyping import Array, Float
 from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
-from ...cores import n_cores
 from ...data.dataset import GraphDataset
 from ...errors import InputError
+from ...threads import Workers
 from ..batch import Batch, ForwardModel
 from ..flatness import is_dead, is_flat
 from ..model import EdgeModel
@@ -75,14 +74,14 @@ class Slices:
     def __enter__(self) -> Slices:
         # Shown on a terminal, and only where it takes more than a moment.
         self._bar = tqdm(desc="Exact", unit=" points", delay=3, disable=not sys.stderr.isatty())
-        self._pool = ThreadPoolExecutor(n_cores())
+        self._workers = Workers().__enter__()
         # One thread per point and none within its linear algebra: they would wait for each other.
         self._thread_limits = threadpool_limits(1)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *error: Any) -> None:
         self._thread_limits.restore_original_limits()
-        self._pool.shutdown()
+        self._workers.__exit__(*error)
         self._bar.close()
 
     def points(
@@ -94,7 +93,7 @@ class Slices:
             for new_z in z
         ]
         budgets = [self._budget(len(z))] * len(z)
-        return self._collected(self._pool.map(self._point, z, starts, [rough] * len(z), budgets))
+        return self._collected(self._workers.map(self._point, z, starts, [rough] * len(z), budgets))
 
     def integrated(self, points: list[ThetaPoint], indices: list[int]) -> list[ThetaPoint]:
         """Return the points with the sketches at `indices` replaced by integrals."""
@@ -104,7 +103,7 @@ class Slices:
             posterior, start = self.posteriors.pop(points[k].z), points[k].conditional.mode_z
             return replace(points[k], conditional=integrate(posterior, start, budget))
 
-        integrals = self._collected(self._pool.map(integrate_point, indices))
+        integrals = self._collected(self._workers.map(integrate_point, indices))
         replaced = dict(zip(indices, integrals, strict=True))
         return [replaced.get(k, point) for k, point in enumerate(points)]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Literal, NamedTuple, TypeVar
 
@@ -17,9 +16,9 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.stats import qmc
 
-from ...cores import n_cores
 from ...data.dataset import GraphDataset
 from ...data.randomness import Key, generator
+from ...threads import Workers, check
 from ..batch import Batch
 from ..diagnostics import Finding
 from ..model import EdgeModel
@@ -233,8 +232,8 @@ def climb_from_many(
             end = _climb(objective, z, rounds=most)
             return end, objective(end)[0]
 
-    with ThreadPoolExecutor(n_cores()) as pool:
-        ends, values = zip(*pool.map(climbed, chosen), strict=True)
+    with Workers() as workers:
+        ends, values = zip(*workers.map(climbed, chosen), strict=True)
     return Climbs(list(ends), np.array(values))
 
 
@@ -328,6 +327,7 @@ def _objective(density: LogDensity, measure: Measure) -> Objective:
     """Return a function from z to value and gradient; not finite ones become a very low value."""
 
     def value_and_gradient(z: Vector) -> tuple[float, Vector]:
+        check()
         value, gradient = _value_and_gradient(density, jnp.asarray(z), measure)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             return -1e30, np.zeros_like(z)
