@@ -20,7 +20,7 @@ from edgebelief.infer import Engine, Likelihood, Marginal, Prior
 from edgebelief.infer.priors import _NAMED
 from edgebelief.networks import DPG, Network
 from edgebelief.readouts import Readout
-from evidence.test_conformance import EVIDENCE
+from evidence.test_kinds import EVIDENCE
 from infer.engines.test_engines import ENGINES
 from networks.test_conformance import NETWORKS
 from readouts.test_readout_conformance import READOUTS

@@ -190,6 +190,7 @@ WITHOUT_FIT = {
     "fit",
     "simulated",
     "cross_val_predictions",
+    "term_importance",
     "predictive_checks",
     "get_params",
     "set_params",
@@ -296,9 +297,11 @@ def test_pipeline(learner, train, test, proba):
 
 
 # Fits of one size, which are compiled already; that they are not held out does not matter here.
+# All graphs are fitted, so that all splits compile once.
 SPLITS = [(np.arange(T), np.arange(3)), (np.arange(T)[::-1], np.arange(3, 6))]
 
 
+@pytest.mark.filterwarnings("ignore:these are the labels that")
 def test_cross_validation_by_hand_and_by_scikit_learn(train):
     X, A = train
     learner = learner_of(inference=ROUGH)
@@ -310,6 +313,7 @@ def test_cross_validation_by_hand_and_by_scikit_learn(train):
 
 
 @pytest.mark.filterwarnings("ignore:prior conflict")  # with a single layer
+@pytest.mark.filterwarnings("ignore:these are the labels that")
 def test_grid_search_over_depth_and_prior(train):
     grid = {"depth": np.array([1, DEPTH]), "prior": ["altered", "original"]}
     search = GridSearchCV(learner_of(inference=ROUGH), grid, cv=SPLITS[:1]).fit(*train)
@@ -488,9 +492,9 @@ def test_propagate_is_a_function_of_sampled_graphs(learner, test):
 
 @pytest.mark.parametrize("n", [0, -1])
 def test_no_graphs_cannot_be_drawn(learner, test, n):
-    with pytest.raises(ValueError, match="n must be at least 1"):
+    with pytest.raises(ValueError, match="n must be a whole number, at least 1"):
         learner.sample_graphs(test[0], n=n)
-    with pytest.raises(ValueError, match="n must be at least 1"):
+    with pytest.raises(ValueError, match="n must be a whole number, at least 1"):
         learner.propagate(test[0], nx.density, n=n)
 
 
@@ -886,7 +890,7 @@ def test_infinitely_many_simulated_signals():
         ({"n_signals": np.inf}, ValueError, "n_signals must be a whole number"),
         ({"n_signals": np.nan}, ValueError, "n_signals must be a whole number"),
         ({"ensemble": "barabasi-albert", "density": 0.9}, ValueError, "density of 0.57 at most"),
-        ({"density": 0.01}, ValueError, "density must be at least 0.25: .* 7 edges"),
+        ({"density": 0.01}, ValueError, "density must be at least 0.125: .* 7 edges"),
         ({"density": 1e-300}, ValueError, "density must be at least"),
         ({"n_nodes": 10**9}, ValueError, r"1e\+09 nodes are .* numbers; at most 1e\+08"),
         ({"n_signals": 10**12}, ValueError, r"1e\+12 signals on 8 nodes are 8e\+12 numbers"),

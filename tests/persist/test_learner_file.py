@@ -223,7 +223,6 @@ class OwnNetwork(DPG):
     [
         ({"metric": np.corrcoef}, "the metric is a function.*metric='precomputed'"),
         ({"network": OwnNetwork(3)}, "this learner has a OwnNetwork"),
-        ({"depth": 10**18, "network": DPG(10**18)}, "1,000,000,000,000,000,000 layers"),
         ({"prior": {"density": {0.1}}}, "set"),
     ],
     ids=readable,

@@ -223,6 +223,7 @@ def fit(
     Writes a model file (.eb) for `predict`, `score`, `check`, `explain` and `report`. An npz data
     set brings its own labels and covariates.
     """
+    model.check()
     tables.check(out=out, suffixes=(".eb",), force=force)
     check_kinds(model.metric, tables.transpose, tables.groups, model.weighted)
     settings = {**model.settings(), "inference": inference, "random_state": seed}

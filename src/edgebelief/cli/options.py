@@ -261,6 +261,13 @@ class ModelOptions:
         bool, _how("--size-aware", "A model for graphs of other sizes than those at hand.")
     ] = False
 
+    def check(self) -> None:
+        """Refuse what no learner takes, before any file is looked at."""
+        from .priors import check_name
+
+        check_name(self.prior)
+        self._scale()
+
     def settings(self) -> dict[str, Any]:
         """Return the settings of a `GraphLearner` that these options mean."""
         from .priors import prior_from

@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from ..infer import Prior
 
 
+def check_name(prior: str) -> None:
+    """Refuse what is neither the name of a prior nor that of a file with one."""
+    if prior not in PRIORS and not prior.endswith(".json"):
+        raise Misused(
+            f"--prior is {', '.join(PRIORS)}, or a .json file that `edgebelief elicit --out` wrote;"
+            f" got {prior!r}."
+        )
+
+
 def prior_from(
     prior: str, density: tuple[float, float] | None
 ) -> str | Prior | dict[str, tuple[float, float]]:
@@ -23,14 +32,8 @@ def prior_from(
         if prior != "altered":  # the default
             raise Misused("give --prior or --density, not both.")
         return {"density": (density[0], density[1])}
-    if prior in PRIORS:
-        return prior
-    if not prior.endswith(".json"):
-        raise Misused(
-            f"--prior is {', '.join(PRIORS)}, or a .json file that `edgebelief elicit --out` wrote;"
-            f" got {prior!r}."
-        )
-    return read_prior(Path(prior))
+    check_name(prior)
+    return prior if prior in PRIORS else read_prior(Path(prior))
 
 
 def read_prior(path: Path) -> Prior:
