@@ -304,22 +304,25 @@ def read_covariates(path: str | Path) -> pd.DataFrame:
     """
     table = read_table(path)
     check_names(table.columns, table.shape[1], "columns", path)
-    ends = {"source", "target"}
-    if not ends <= set(table.columns):
-        table, ends = table.set_index(table.columns[0]), set()
-    covariates = [name for name in table.columns if name not in ends]
-    if not covariates:
+    is_end = table.columns.isin(["source", "target"])
+    of_pairs = is_end.sum() == 2
+    index = table.index if of_pairs else pd.Index(table.iloc[:, 0])
+    known = ~is_end if of_pairs else np.arange(table.shape[1]) > 0
+    covariates = table.columns[known]
+    if covariates.empty:
         raise InputError(f"no covariates; it has the columns {list(table.columns)}.", where=path)
-    cells = table[covariates].to_numpy(object, copy=True)
+    # All columns at once: one at a time, thousands take minutes.
+    cells = table.to_numpy(object)[:, known]
     cells[pd.isna(cells) | (cells == "")] = None
     numeric = np.array([all(map(is_number, filter(None, column))) for column in cells.T], bool)
-    # All columns at once: one at a time, thousands take minutes.
-    whole = pd.DataFrame(cells, table.index, pd.Index(covariates), dtype=object)
+    whole = pd.DataFrame(cells, index, covariates, dtype=object)
     numbers = whole.loc[:, numeric]
     numbers.attrs = table.attrs
-    values = pd.DataFrame(numbers_of(numbers, path), table.index, numbers.columns)
-    parts = [table.drop(columns=covariates), values, whole.loc[:, ~numeric]]
-    return pd.concat(parts, axis=1)[list(table.columns)]
+    values = pd.DataFrame(numbers_of(numbers, path), index, numbers.columns)
+    parts = [values, whole.loc[:, ~numeric]]
+    if of_pairs:
+        return pd.concat([table.loc[:, is_end], *parts], axis=1)[list(table.columns)]
+    return pd.concat(parts, axis=1)[list(covariates)]
 
 
 def save_dataset(path: str | Path, data: GraphDataset) -> None:
