@@ -1,4 +1,4 @@
-"""Curves are SciPy's splines without their lines, of mean square one, straight beyond the knots."""
+"""Curves are SciPy's splines without their lines, of mean square one, flat beyond the knots."""
 
 import jax
 import jax.numpy as jnp
@@ -57,12 +57,11 @@ def test_spans_the_cubic_splines_on_its_knots(x64, x, rng):
     assert basis.shape[1] == len(ends) + 2
 
 
-def test_goes_on_straight_beyond_the_outermost_knots(x64, x):
+def test_is_flat_beyond_the_outermost_knots(x64, x):
     curve = curve_of(x)
     for end, out in ((curve.knots[0], -1.0), (curve.knots[-1], 1.0)):
-        at = columns(curve, end + out * np.array([0.0, 1.0, 2.0, 50.0]))
-        np.testing.assert_allclose(at[2] - at[0], 2 * (at[1] - at[0]), atol=1e-9)
-        np.testing.assert_allclose(at[3] - at[0], 50 * (at[1] - at[0]), atol=1e-7)
+        at = columns(curve, end + out * np.array([0.0, 1.0, 50.0]))
+        np.testing.assert_array_equal(at, np.repeat(at[:1], 3, axis=0))
 
 
 def test_curve_and_slope_are_continuous(x64, x):
@@ -72,7 +71,8 @@ def test_curve_and_slope_are_continuous(x64, x):
         beside = jnp.array([knot - 1e-9, knot + 1e-9])
         value = columns(curve, beside)
         np.testing.assert_allclose(value[0], value[1], atol=1e-6)
-        np.testing.assert_allclose(*np.asarray(slope(beside)), atol=1e-4)
+        if knot in curve.knots[1:-1]:
+            np.testing.assert_allclose(*np.asarray(slope(beside)), atol=1e-4)
 
 
 def test_float32_agrees_with_float64(x64, x):

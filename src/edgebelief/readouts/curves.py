@@ -7,8 +7,9 @@ A curve is the sum of a straight line and a nonlinear part, each with a scale of
 The r_k are combinations of SciPy's cubic B-splines. The straight line that fits them best over the
 pairs in the data is subtracted, and the penalty on curvature, the integral of f''^2, is
 proportional to the sum of the w_k^2: a standard normal w gives a smooth curve. Line and nonlinear
-part are each scaled to a mean square of one over those pairs. Beyond the outermost knots the curve
-is extrapolated as a straight line.
+part are each scaled to a mean square of one over those pairs. Beyond the outermost knots, which are
+the least and the largest value in the data, the curve is flat: nothing is known there, and a slope
+that goes on makes belief certain far from all labels.
 """
 
 from __future__ import annotations
@@ -61,17 +62,15 @@ class Curve(eqx.Module):
 
     def columns(self, x: Float[AnyArray, "..."]) -> Float[AnyArray, "... columns"]:
         """Evaluate the line, then the r_k."""
+        knots = jnp.asarray(self.knots, x.dtype)
+        x = jnp.clip(x, knots[0], knots[-1])
         line = ((x - self.centre) / self.spread)[..., None]
         if not self.n_wiggles:
             return line
-        knots = jnp.asarray(self.knots, x.dtype)
-        inside = jnp.clip(x, knots[0], knots[-1])
-        interval = jnp.searchsorted(knots[1:-1], inside, side="right")
-        u = (inside - knots[interval])[..., None]
+        interval = jnp.searchsorted(knots[1:-1], x, side="right")
+        u = (x - knots[interval])[..., None]
         cubic, square, linear, constant = jnp.asarray(self.pieces, x.dtype)[:, interval]
-        value = ((cubic * u + square) * u + linear) * u + constant
-        slope = (3 * cubic * u + 2 * square) * u + linear
-        return jnp.concatenate([line, value + slope * (x - inside)[..., None]], -1)
+        return jnp.concatenate([line, ((cubic * u + square) * u + linear) * u + constant], -1)
 
 
 class Levels(eqx.Module):

@@ -1,4 +1,4 @@
-"""Readouts of many coefficients: against sampling the prior, and against NUTS."""
+"""Readouts of more than two coefficients: against sampling the prior, and against NUTS."""
 
 import jax
 import jax.numpy as jnp
@@ -53,7 +53,8 @@ def test_agrees_with_drawing_the_prior(data, readout):
     posterior = Exact(n_draws=4000).run(0, model, data)
     evidence, mean, effective = by_prior(model, data, 100_000)
     assert effective > 300
-    assert abs(posterior.log_evidence - evidence) < 0.25
+    if isinstance(readout, TwoSlope):  # chains do not know the evidence
+        assert abs(posterior.log_evidence - evidence) < 0.25
     found = np.stack([belief.mean for belief in predict(posterior, data)])
     assert np.sqrt(np.mean((found - mean) ** 2)) < 0.02
 
@@ -70,5 +71,6 @@ def test_exact_and_nuts_agree_on_an_additive_readout():
     nuts = NUTS(n_warmup=600, n_draws=1500).run(0, model, train)
     ours, theirs = predict(exact, test), predict(nuts, test)
     off = np.concatenate([a.mean - b.mean for a, b in zip(ours, theirs, strict=True)])
+    assert exact.verdict.ok, exact.verdict
     assert np.sqrt(np.mean(off**2)) < 0.005
     assert abs(nll(ours) / nll(theirs) - 1) < 0.005

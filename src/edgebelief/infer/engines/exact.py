@@ -18,13 +18,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from ...data.randomness import Key, generator, split
+from ...data.randomness import Key, generator
 from ...errors import DoesNotApply, SettingError
 from ...validate import check_least
 from ..diagnostics import Finding
+from ..exact.chains import chain_draws
 from ..exact.conditional import Sketch
-from ..exact.laplace import SHARE, Shrinkage, ThetaModes, weighted_draws
+from ..exact.laplace import SHARE, ThetaMode, weighted_draws
 from ..exact.scan import LARGEST_SHARE, MidpointErrors, most_plausible_z, refine, scan
+from ..exact.shrinkage import Shrinkage
 from ..exact.slices import Slices, free_network_parameters
 from ..exact.theta import Interpolant, ThetaPosterior
 from ..exact.weights import WeightedThetaPosterior, WeightPrior
@@ -106,29 +108,29 @@ class Exact(Engine):
         )
 
     def _fit_many(self, key: Key, problem: Problem) -> Fit:
-        """Fit many coefficients, by weighted draws from normals around the mode at each theta."""
+        """Fit many coefficients, around the mode at each theta."""
         model, data, counts = problem.model, problem.data, problem.counts
         shrinkage = Shrinkage.of(model)
-        learn_key, draw_key = split(key, 2)
         with Slices(model, data, counts, shrinkage.marginals, shrinkage.sds) as slices:
             if shrinkage.n_scales:  # learn them roughly, where the paper's readout is best
                 z = problem.network_z
                 z = most_plausible_z(model, data, counts) if z is None else z
-                shrinkage = slices.learn_scales(shrinkage, generator(learn_key), z)
+                shrinkage = slices.learn_scales(shrinkage, z)
             points, errors = scan(slices), MidpointErrors()
             points = refine(slices, points, errors, tol=LOOSE, rough=True, share=LARGEST_SHARE)
-        interpolant = Interpolant(points, slices.marginal)
+            interpolant = Interpolant(points, slices.marginal)
+            modes = [
+                slices.theta_mode(
+                    point,
+                    float(np.log(share))
+                    + interpolant.log_evidence
+                    - point.conditional.log_evidence,
+                )
+                for point, share in zip(points, interpolant.weights(), strict=True)
+                if share > SHARE
+            ]
+            fit = self._drawn(key, model, slices, shrinkage, modes)
         error = float(errors.estimate(interpolant).sum())
-        modes = ThetaModes(
-            slices.theta_mode(
-                point,
-                shrinkage,
-                float(np.log(share)) + interpolant.log_evidence - point.conditional.log_evidence,
-            )
-            for point, share in zip(points, interpolant.weights(), strict=True)
-            if share > SHARE
-        )
-        fit = weighted_draws(draw_key, model, modes, self.n_draws)
         name = free_network_parameters(model)[0]
         figures = {"quadrature error": error, f"{name} nodes": float(len(points))}
         return replace(
@@ -142,14 +144,28 @@ class Exact(Engine):
         """Fit one regression, where all parameters of the network are fixed."""
         model, data, counts = problem.model, problem.data, problem.counts
         shrinkage = Shrinkage.of(model)
-        learn_key, draw_key = split(key, 2)
         with Slices(model, data, counts, shrinkage.marginals, shrinkage.sds) as slices:
             if shrinkage.n_scales:
-                shrinkage = slices.learn_scales(shrinkage, generator(learn_key), 0.0)
+                shrinkage = slices.learn_scales(shrinkage, 0.0)
             (point,) = slices.points([0.0], [], rough=True)
-        of_weights = point.log_evidence - point.conditional.log_evidence
-        modes = ThetaModes([slices.theta_mode(point, shrinkage, of_weights)])
-        return weighted_draws(draw_key, model, modes, self.n_draws)
+            of_weights = point.log_evidence - point.conditional.log_evidence
+            modes = [slices.theta_mode(point, of_weights)]
+            return self._drawn(key, model, slices, shrinkage, modes)
+
+    def _drawn(
+        self,
+        key: Key,
+        model: EdgeModel,
+        slices: Slices,
+        shrinkage: Shrinkage,
+        modes: list[ThetaMode],
+    ) -> Fit:
+        """Draw all parameters: by chains where scales are learned, else by importance weights."""
+        if shrinkage.n_scales:
+            labels = [slices.slice_at(at.z, collapse=False).labels for at in modes]
+            return chain_draws(key, model, shrinkage, modes, labels, self.n_draws)
+        posteriors = [slices.posterior_at(at.z) for at in modes]
+        return weighted_draws(key, model, shrinkage, modes, posteriors, self.n_draws)
 
     def _integrate(self, slices: Slices) -> tuple[Interpolant, float]:
         """Integrate over theta, with points where they matter; estimate the error of the result.

@@ -58,6 +58,17 @@ class Labels(NamedTuple):
     weights: Float[np.ndarray, " rows"]
 
     @classmethod
+    def of(
+        cls,
+        columns: Float[np.ndarray, "edges params"],
+        a: Float[np.ndarray, " edges"],
+        weights: Float[np.ndarray, " edges"],
+    ) -> Labels:
+        """Make a row of each label `a` of edges with the given readout columns."""
+        used = weights > 0
+        return cls(columns[used] * np.where(a[used] == 1, 1.0, -1.0)[:, None], weights[used])
+
+    @classmethod
     def collapse(
         cls,
         columns: Float[np.ndarray, "edges params"],

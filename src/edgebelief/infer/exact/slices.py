@@ -23,9 +23,10 @@ from ..flatness import is_dead, is_flat
 from ..model import EdgeModel
 from ..priors import Marginal
 from .conditional import Conditional, Sketch
-from .laplace import ROUGH, NetworkValues, Shrinkage, ThetaMode, ThetaModes
+from .laplace import NetworkValues, ThetaMode
 from .quadrature import MOST_TERMS, integrate, sketch
 from .regression import FEW, Labels, LogisticPosterior, Vector
+from .shrinkage import Shrinkage
 from .theta import ThetaPoint
 from .weights import WeightPosterior, WeightPrior
 
@@ -123,8 +124,11 @@ class Slices:
             self._bar.update()
         return collected
 
-    def slice_at(self, z: float) -> Slice:
-        """Run the network at `z`, and collect what the regressions need."""
+    def slice_at(self, z: float, collapse: bool = True) -> Slice:
+        """Run the network at `z`, and collect what the regressions need.
+
+        Without `collapse` there is a row for each label, in an order that does not depend on z.
+        """
         model, labels, dead, flat = self.model, [], True, True
         params, edges = self.network_at(z), []
         with jax.enable_x64(True):
@@ -138,7 +142,8 @@ class Slices:
                 if not np.isfinite(columns).all():
                     at = model.network.params_type(*params)
                     raise InputError(f"the network's output is not finite at {at}.")
-                labels.append(Labels.collapse(columns, observed.a.reshape(-1), weights))
+                make = Labels.collapse if collapse else Labels.of
+                labels.append(make(columns, observed.a.reshape(-1), weights))
                 if self.weighted and observed.log_w is not None:
                     log_w = observed.log_w.reshape(-1)
                     has_weight = ~np.isnan(log_w) & (weights > 0)
@@ -148,7 +153,8 @@ class Slices:
         if self.weighted:
             columns = (np.concatenate(column) for column in zip(*edges, strict=True))
             of_weights = WeightPosterior.of(WeightPrior.of(model), *columns)
-        return Slice(Labels.join(labels).compress(), dead, flat, of_weights)
+        joined = Labels.join(labels)
+        return Slice(joined.compress() if collapse else joined, dead, flat, of_weights)
 
     def network_at(self, z: float) -> NetworkValues:
         """Return the network's parameters: the free one at `z`, the others as they are fixed."""
@@ -159,7 +165,7 @@ class Slices:
         at_z = self.slice_at(z)
         posterior = LogisticPosterior(at_z.labels, self.marginals, self.sds)
         many = posterior.n_params > FEW
-        if many or rough or start is None:
+        if not many and (rough or start is None):
             self.posteriors[z] = posterior
         conditional: Conditional
         if many:
@@ -170,20 +176,19 @@ class Slices:
             conditional = integrate(posterior, start, budget)
         return ThetaPoint(z, conditional, at_z.dead, at_z.flat, at_z.weights)
 
-    def theta_mode(self, point: ThetaPoint, shrinkage: Shrinkage, log_share: float) -> ThetaMode:
+    def theta_mode(self, point: ThetaPoint, log_share: float) -> ThetaMode:
         """Return the mode of the coefficients at a point where they have been sketched."""
         assert isinstance(point.conditional, Sketch)
-        network, mode = self.network_at(point.z), point.conditional.mode
-        posterior = self.posteriors[point.z]
-        return ThetaMode(network, log_share, posterior, shrinkage, mode, point.weights)
+        network = self.network_at(point.z)
+        return ThetaMode(network, point.z, log_share, point.conditional.mode, point.weights)
 
-    def learn_scales(self, shrinkage: Shrinkage, rng: np.random.Generator, z: float) -> Shrinkage:
-        """Learn the scales at `z`; points computed from now on use them too."""
-        posterior = LogisticPosterior(self.slice_at(z).labels, self.marginals, self.sds)
-        mode = posterior.climb(posterior.starts()[0])
-        theta_mode = ThetaMode(self.network_at(z), 0.0, posterior, shrinkage, mode)
-        proposal = ThetaModes([theta_mode]).scale_proposal(rng, ROUGH)
-        shrinkage = replace(shrinkage, scales=proposal.median)
+    def posterior_at(self, z: float) -> LogisticPosterior:
+        """Return the posterior of the coefficients at `z`."""
+        return LogisticPosterior(self.slice_at(z).labels, self.marginals, self.sds)
+
+    def learn_scales(self, shrinkage: Shrinkage, z: float) -> Shrinkage:
+        """Learn typical scales at `z`; points computed from now on use them too."""
+        shrinkage = shrinkage.typical(self.posterior_at(z))
         self.sds = shrinkage.sds
         return shrinkage
 
