@@ -331,16 +331,25 @@ def explained(
     this.conclude(learner.posterior_.verdict)
 
 
-def reported(this: Session, model: Path, given: Given, out: Path, title: str) -> None:
+def reported(
+    this: Session,
+    model: Path,
+    given: Given,
+    out: Path,
+    title: str,
+    cv: Literal["nodes", "graphs"] | None,
+) -> None:
     """Run `edgebelief report`."""
     learner = load(model)
     X, A = given.read_for(learner)
+    if cv is not None:
+        _need_labels(given, X, A, "There is nothing to hold out without any.")
     about = {
         "recipe": shlex.join(["edgebelief", *called_with.get()]),
         **({"title": title} if title else {}),
     }
     with this.working("writing the report"):
-        given.apply(partial(learner.report, out), X, A, **about)
+        given.apply(partial(learner.report, out), X, A, cv=cv, **about)
     this.say(f"report: {out.resolve().as_uri()}")
     this.answer = {"out": str(out)}
     this.conclude(learner.posterior_.verdict)

@@ -756,7 +756,14 @@ class GraphLearner(BaseEstimator):
         return before, belief.posterior_predictive(seed, self.posterior_, data, statistic, n)
 
     def report(
-        self, path: str | Path, X: Any, A: Any = None, *, covariates: Any = None, **about: Any
+        self,
+        path: str | Path,
+        X: Any,
+        A: Any = None,
+        *,
+        covariates: Any = None,
+        cv: belief.HeldOut | None = None,
+        **about: Any,
     ) -> Path:
         """Write one self-contained page about these graphs, to open in a browser.
 
@@ -766,10 +773,16 @@ class GraphLearner(BaseEstimator):
             An .html file.
         X, A, covariates
             As for `fit`; labels are optional.
+        cv : None, "nodes" or "graphs"
+            What the labels are compared with: None for the predictions of this learner; otherwise
+            those of fits that have not seen them, see `cross_val_predictions`. The rest of the page
+            is about this learner.
         **about
             Of `edgebelief.report.Report.of`, such as title.
         """
         _, beliefs = self._predicted(X, A, covariates)
+        if cv is not None:
+            about["held_out"] = self.cross_val_predictions(X, A, covariates=covariates, cv=cv)
         about.setdefault("assumptions", self.posterior_.verdict.assumptions)
         about.setdefault("settings", self._settings())
         Report.of(
