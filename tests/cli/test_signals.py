@@ -50,6 +50,9 @@ def test_fit_and_elicit_standardize_like_learn(edgebelief, expression):
     assert "unequal scales" not in ran.err
     edgebelief(*fit, "--out", "raw.eb", "--preprocess", "none")
     assert load("raw.eb").preprocess is None
+    told = ["expression.csv", "--metric", "sqeuclidean", "--depth", 5]
+    assert "standardized first" in edgebelief("elicit", *told, "--density", 0.05, 0.4).out
+    assert "standardized first" in edgebelief("check", *told, "--draws", 20).out
 
 
 def test_prices_are_doubted(edgebelief, tmp_path, monkeypatch):

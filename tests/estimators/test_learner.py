@@ -939,7 +939,7 @@ def test_transform_is_the_old_name_of_preprocess():
     assert clone(learner).preprocess == "diff"
     with pytest.warns(FutureWarning, match="called preprocess now"):
         assert learner.set_params(transform=None).preprocess is None
-    with pytest.raises(TypeError, match="unexpected keyword argument 'transfrom'"):
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'transfrom'\. (Did|See)"):
         GraphLearner(transfrom="diff")
     with pytest.raises(ValueError, match="give one of them"):
         GraphLearner(transform="diff", preprocess="diff")

@@ -113,6 +113,7 @@ def elicited(
     (readout,) = readouts_of(model["readout"], network).values()
     with this.working("drawing graphs along theta"):
         prior = given.blame(lambda: elicit_prior(data, **beliefs, network=network, readout=readout))
+    _say_preprocess(this, settings)
     table = prior.sweep.table()
     table["drawn"] = prior.drawn[:, 1]
     rows = np.linspace(0, len(table) - 1, min(len(table), 12)).astype(int)
@@ -216,7 +217,7 @@ def predicted(
     n_edges = int(table["decision"].sum())
     believed = table.sort_values("logit", ascending=False, kind="stable")
     this.say(f"{n_edges} of {len(table)} pairs are decided to be edges. The most probable pairs:")
-    shown = ["graph", "source", "target", "probability", "low", "high", "epistemic"]
+    shown = ["graph", "source", "target", "probability", "logit", "low", "high", "epistemic"]
     shown += ["weight", "weight_low", "weight_high"]
     rest = f"pairs, in {out}" if out.suffix.lower() != ".graphml" and all_pairs else "pairs"
     this.show(believed[[name for name in shown if name in table.columns]], most=10, rest=rest)
@@ -255,6 +256,8 @@ def checked(
         }
         for check in checks
     }
+    if model is None:
+        _say_preprocess(this, settings)
     for check in checks:
         this.say(str(check))
     if out is not None:

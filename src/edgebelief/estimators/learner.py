@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
@@ -868,7 +869,11 @@ class GraphLearner(BaseEstimator):
 def renamed(deprecated: dict[str, Any], preprocess: Any) -> Any:
     """Return `preprocess`, by its old name `transform` too; refuse any other keyword."""
     if unknown := sorted(set(deprecated) - {"transform"}):
-        raise SettingTypeError(f"GraphLearner got an unexpected keyword argument {unknown[0]!r}.")
+        near = get_close_matches(unknown[0], GraphLearner._get_param_names(), 1)
+        meant = f"Did you mean {near[0]!r}?" if near else "See help(GraphLearner)."
+        raise SettingTypeError(
+            f"GraphLearner got an unexpected keyword argument {unknown[0]!r}. {meant}"
+        )
     if not deprecated:
         return preprocess
     if preprocess is not None:

@@ -77,7 +77,7 @@ def percent(share: float) -> str:
 
 
 def probability(p: float) -> str:
-    """Write a probability with four decimals; only exact values are written as 0 or 1."""
+    """Write a probability, or its sd, with four decimals; only exact values are 0 or 1."""
     if 0 < p < 0.00005:
         return "< 0.0001"
     if 0.99995 < p < 1:
