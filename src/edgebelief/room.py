@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
-from .errors import NoRoom, Remedy, Setting
+from .errors import NoRoom, Remedy, Setting, SettingError
 
 # Arrays of (N, N) doubles alive at the worst moment of a fit, and those that each graph keeps.
 SCRATCH, KEPT = 40, 2
+# The largest simulation: so many pairs of nodes in all graphs together, and so many numbers in the
+# signals on one, are 0.8 GB each; and so many graphs take minutes, however small.
+MOST_NUMBERS, MOST_GRAPHS = 10**8, 10**5
 
 
 def check_room(n_nodes: int, n_graphs: int = 1) -> None:
@@ -26,6 +29,29 @@ def check_room(n_nodes: int, n_graphs: int = 1) -> None:
         )
         fewer = Remedy("Use fewer nodes", Setting("nodes", python=""))
         raise NoRoom(problem, remedy=[fewer, "a larger machine"])
+
+
+def check_simulation(n_nodes: int, n_signals: int = 0, n_graphs: int = 1) -> None:
+    """Refuse what is too large to simulate, before anything is allocated.
+
+    Examples
+    --------
+    >>> from edgebelief.room import check_simulation
+    >>> check_simulation(n_nodes=20, n_signals=1000, n_graphs=50)
+    """
+    if n_graphs > MOST_GRAPHS:
+        raise SettingError(f"at most {MOST_GRAPHS:,} graphs are simulated; got {n_graphs:.4g}.")
+    graphs = f"{n_graphs:.4g} graph{'' if n_graphs == 1 else 's'}"
+    sizes = {
+        f"{graphs} of {n_nodes:.4g} nodes": n_graphs * n_nodes * (n_nodes - 1) // 2,
+        f"{n_signals:.4g} signals on {n_nodes:.4g} nodes": n_signals * n_nodes,
+    }
+    for what, numbers in sizes.items():
+        if numbers > MOST_NUMBERS:
+            raise SettingError(
+                f"{what} are {numbers:.2g} numbers; at most {MOST_NUMBERS:.0e} are simulated",
+                remedy="Ask for fewer",
+            )
 
 
 def available_memory() -> float | None:
