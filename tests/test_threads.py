@@ -54,6 +54,39 @@ def test_ctrl_c_ends_a_program_within_seconds(engine, module, more):
     assert ran.returncode == -signal.SIGINT
 
 
+NEVER_READY = """
+import hashlib
+from edgebelief.data import GraphDataset, RandomGeometric
+from edgebelief.infer import {engine}, EdgeModel
+from edgebelief.infer.gradient import optimise
+from edgebelief.networks import DPG
+
+data = GraphDataset.sample(3, RandomGeometric(0.5), 4, n_nodes=8, n_signals=30)
+def compiled(*_):
+    print("running", flush=True)
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)  # minutes, deaf to Ctrl-C as a compiler is
+optimise._best_readouts = compiled
+{engine}().run(0, EdgeModel(DPG(depth=10)), data)
+"""
+
+
+@pytest.mark.parametrize("engine", ["NUTS", "MAP"])
+def test_ctrl_c_is_heard_before_there_are_threads_of_the_engine(engine):
+    """While JAX compiles the search for starts, say."""
+    code = NEVER_READY.format(engine=engine)
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as ran:
+        assert ran.stdout.readline() == "running\n"
+        ran.send_signal(signal.SIGINT)
+        try:
+            _, err = ran.communicate(timeout=5)
+        finally:
+            ran.kill()
+    assert err.endswith("KeyboardInterrupt\n")
+    assert ran.returncode == -signal.SIGINT
+
+
 def interrupt_when(event):
     def wait():
         event.wait()

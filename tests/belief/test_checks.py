@@ -9,6 +9,7 @@ from edgebelief.belief import checks
 from edgebelief.belief.checks import PredictiveCheck, posterior_predictive, prior_predictive
 from edgebelief.data import ErdosRenyi, GraphDataset
 from edgebelief.edges import Complete
+from edgebelief.errors import SettingError
 from edgebelief.infer import EdgeModel, Fingerprint, Posterior, Verdict
 from edgebelief.networks import DPG
 
@@ -180,6 +181,12 @@ def test_shares_and_tails_by_hand():
 def test_an_unknown_statistic_names_those_there_are(data):
     with pytest.raises(ValueError, match="'girth'; there are density, components, degree spread"):
         prior_predictive(0, MODEL, data, "girth")
+
+
+@pytest.mark.parametrize("n", [0, -1, 2.5, 10**12])
+def test_an_absurd_number_of_replicates_is_refused(data, n):
+    with pytest.raises(SettingError, match="n must be a whole number, at least 1 and at most"):
+        prior_predictive(0, EdgeModel(), data, n=n)
 
 
 def test_same_key_same_check(data):

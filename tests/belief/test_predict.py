@@ -10,6 +10,7 @@ from scipy.special import expit, logsumexp
 
 from edgebelief.belief import BeliefWarning, decide, intervals, predict, sample_graphs
 from edgebelief.data import ErdosRenyi, GraphDataset, RandomGeometric
+from edgebelief.errors import NoRoom, SettingError
 from edgebelief.infer import EdgeModel, Exact, Fingerprint, Posterior, Verdict
 from edgebelief.networks import DPG, DPGParams
 
@@ -148,6 +149,17 @@ def test_graphs_that_are_never_connected_are_an_error_with_the_rate(draws, data)
     lonely = replace(draws, params={**draws.params, "b": draws.params["b"] + 60})
     with pytest.raises(ValueError, match=r"graph 0: 0 of 1,000 .* \(acceptance rate below 0.001\)"):
         sample_graphs(0, lonely, data, n=10, connected=True)
+
+
+def test_more_samples_than_there_is_room_for_are_refused(draws, data, monkeypatch):
+    for n in (0, -1, 1.5, 10**12):
+        with pytest.raises(SettingError, match=r"at least 1 and at most 10,000,000; got"):
+            sample_graphs(0, draws, data, n=n)
+        with pytest.raises(SettingError, match=r"at least 1 and at most 10,000,000; got"):
+            draws.draws(0, n)
+    monkeypatch.setattr("edgebelief.room.available_memory", lambda: 1e6)
+    with pytest.raises(NoRoom, match=r"10,000 samples of 86 pairs need about 0\.0 GB.*fewer"):
+        sample_graphs(0, draws, data, n=10**4)
 
 
 def test_each_graph_of_a_data_set_is_connected(draws, data):

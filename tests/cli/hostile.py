@@ -266,7 +266,7 @@ NUMERIC = [
 ]
 PAIRS = ("--cost", "elicit --density", "fit --density")
 # Fields of a prior in a file, which may be any of these numbers.
-KINDS = {"lognormal": ("median", "log_sd"), "normal": ("mean", "sd"), "halfnormal": ("scale",),
+MARGINALS = {"lognormal": ("median", "log_sd"), "normal": ("mean", "sd"), "halfnormal": ("scale",),
          "loguniform": ("low", "high"), "fixed": ("value",)}  # fmt: skip
 EXTREMES = [0, -1, 1e300, -1e300, 1e-300, 1e-12, 1e12, 10**400, True, None, "1", [1.0], {}]
 # What `simulate` must refuse.
@@ -282,6 +282,13 @@ PATHS = ["folder", "nowhere.csv", "loop.csv", "fifo.csv", "/dev/zero", "/dev/nul
 TARGETS = ["folder", "signals.csv", "loop.csv", "nowhere/out.csv", "out.exe", "out", "x" * 5000]
 
 
+# How often chance picks which kind of attack.
+KINDS = {
+    **{"damage": 0.26, "cell": 0.16, "name": 0.09, "value": 0.1, "path": 0.05, "target": 0.03},
+    **{"simulate": 0.03, "number": 0.1, "prior": 0.04, "array": 0.07, "setting": 0.07},
+}
+
+
 def cases(seed: int, count: int, folder: Path) -> Iterator[Case]:
     """Make the cases: each known attack once, then chance until there are `count`."""
     rng = np.random.default_rng(seed)
@@ -290,8 +297,7 @@ def cases(seed: int, count: int, folder: Path) -> Iterator[Case]:
         number += 1
         yield Case(name, arguments, wrong)
     while number < count:
-        kinds = ["damage", "cell", "name", "value", "path", "target", "simulate", "number", "prior"]
-        kind = rng.choice(kinds, p=[0.34, 0.18, 0.1, 0.1, 0.06, 0.04, 0.04, 0.1, 0.04])
+        kind = rng.choice(list(KINDS), p=list(KINDS.values()))
         name, arguments, wrong = globals()[f"_by_{kind}"](rng, folder, number)
         number += 1
         yield Case(f"{number}: {name}", arguments, wrong)
@@ -374,14 +380,73 @@ def _by_number(rng, folder, number):
 
 def _by_prior(rng, folder, number):
     prior = json.loads((folder / "prior.json").read_text())
-    kind = str(rng.choice(list(KINDS)))
+    kind = str(rng.choice(list(MARGINALS)))
     name = str(rng.choice(list(prior)))
-    extreme = {field: EXTREMES[int(rng.integers(len(EXTREMES)))] for field in KINDS[kind]}
+    extreme = {field: EXTREMES[int(rng.integers(len(EXTREMES)))] for field in MARGINALS[kind]}
     prior[name] = {"kind": kind, **extreme}
     path = f"bad{number}.json"
     (folder / path).write_text(json.dumps(prior))
     said = f"{kind} {str(extreme)[:40]}"
     return f"the prior of {name}: {said}", _command("fit-prior", prior=path), False
+
+
+# What an array of a sound file becomes; no damage to its bytes gets so far.
+ARRAYS: dict[str, Callable] = {
+    **{f"one {x:g}": lambda a, x=x: _with_one(a, x) for x in (np.nan, np.inf, -1, 1e300, 1e-300)},
+    **{f"all {x:g}": lambda a, x=x: np.full(a.shape, x) for x in (np.nan, 0, 1, -1, 1e300, 1e19)},
+    "none": lambda a: a[:0],
+    "twice": lambda a: np.concatenate([a, a]),
+    "a row": lambda a: a[None],
+    "a number": lambda a: np.array(3),
+    "texts": lambda a: np.array(["x" * 1000] * len(a)),
+    "complex": lambda a: np.ones(a.shape, complex),
+    "booleans": lambda a: np.ones(a.shape, bool),
+    "halves": lambda a: np.ones(a.shape, np.float16),
+    "big-endian": lambda a: np.ones(a.shape, ">f8"),
+    "records": lambda a: np.zeros(a.shape, [("a", "f8"), ("b", "i4")]),
+    "days": lambda a: np.zeros(a.shape, "datetime64[D]"),
+    "large integers": lambda a: np.full(a.shape, 2**63, np.uint64),
+}
+
+
+def _with_one(array: np.ndarray, value: float) -> np.ndarray:
+    changed = np.zeros(array.shape) if array.dtype.kind in "US" else array.astype(float)
+    changed.flat[0] = value
+    return changed
+
+
+def _by_array(rng, folder, number):
+    with np.load(folder / "data.npz") as file:
+        arrays = dict(file)
+    name = str(rng.choice([name for name, array in arrays.items() if array.ndim]))
+    change = str(rng.choice(list(ARRAYS)))
+    arrays[name] = ARRAYS[change](arrays[name])
+    path = f"bad{number}.npz"
+    np.savez(folder / path, **arrays)
+    command = str(rng.choice(["fit-dataset", "check", "info"]))
+    return f"{command}: {name} becomes {change}", _command(command, dataset=path), False
+
+
+def _by_setting(rng, folder, number):
+    """Change one setting of a model, whose sums are right: as somebody could who means harm."""
+    from edgebelief.persist import modelfile
+
+    kind, settings, arrays = modelfile.read(folder / "model.eb")
+    path = f"bad{number}.eb"
+    inside, said = settings, []
+    while True:
+        key = rng.choice(list(inside) if isinstance(inside, dict) else len(inside))
+        key = str(key) if isinstance(inside, dict) else int(key)
+        said.append(str(key))
+        if not (isinstance(inside[key], dict | list) and inside[key]):
+            break
+        inside = inside[key]
+    value = [x for x in EXTREMES if x != 10**400][int(rng.integers(len(EXTREMES) - 1))]
+    inside[key] = value
+    modelfile.write(folder / path, kind, settings, arrays)
+    command = str(rng.choice(["predict", "score", "explain", "report", "info-model"]))
+    name = f"{command}: {'.'.join(said)} becomes {str(value)[:20]}"
+    return name, _command(command, model=path), False
 
 
 def _by_path(rng, folder, number):
@@ -468,6 +533,8 @@ def _parquet_bomb(folder: Path) -> str:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    # Of the system, which gets it back: what the parent keeps would be counted for every case.
+    pa.set_memory_pool(pa.system_memory_pool())
     path = folder / "bomb.parquet"
     piece = pa.table({f"c{i}": pa.array(np.zeros(10_000)) for i in range(100)})
     with pq.ParquetWriter(path, piece.schema, compression="zstd") as writer:

@@ -632,9 +632,15 @@ def test_reproduce_says_where_it_went(edgebelief):
 
 
 def test_rows_that_are_not_shown_are_counted_and_their_file_named(edgebelief, walk, tmp_path):
+    predict = ["predict", walk / "signals.eb", walk / "signals.csv", "--force", "--out"]
+
+    def said(out, *rule):
+        return edgebelief(*predict, out, *rule).out.replace("\n", "")
+
     out = tmp_path / "belief.csv"
-    ran = edgebelief("predict", walk / "signals.eb", walk / "signals.csv", "--out", out)
-    assert f"... and 18 pairs, in {out}" in ran.out.replace("\n", "")  # 28 pairs, ten shown
-    graph = tmp_path / "graph.graphml"
-    ran = edgebelief("predict", walk / "signals.eb", walk / "signals.csv", "--out", graph)
-    assert "... and 18 pairs\n" in ran.out
+    assert f"... and 18 more pairs, in {out}" in said(out)  # 28 pairs, ten shown
+    assert f"... and 2 more edges, in {out}" in said(out, "--edges-only", "--top-k", 12)
+    assert "more" not in said(out, "--edges-only", "--top-k", 3)
+    assert "most probable" not in said(out, "--edges-only", "--top-k", 0)
+    graph = tmp_path / "graph.graphml"  # which has the decided edges alone
+    assert f"... and 2 more edges, in {graph}" in said(graph, "--top-k", 12)

@@ -17,6 +17,17 @@ def test_held_out_nodes_of_one_graph_are_scored_as_in_python(edgebelief, walk):
     assert held_out["held_out"] == "nodes"
 
 
+def test_a_report_scores_held_out_nodes(edgebelief, walk, tmp_path):
+    of = [walk / "signals.eb", walk / "signals.csv", "-l", walk / "edges.csv", "--cv", "nodes"]
+    answer = edgebelief("score", *of, "--json").json()
+    edgebelief("report", *of, "--out", tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "has not seen it" in page
+    assert f'<td class="value">{answer["ece"]:.4g}</td>' in page
+    ran = edgebelief("report", *of[:2], "--cv", "nodes", "--out", tmp_path / "none.html")
+    assert (ran.code, "nothing to hold out" in ran.err) == (3, True)
+
+
 def test_held_out_graphs_are_predicted_by_fits_to_the_others(edgebelief, walk):
     score = ["score", walk / "model.eb", walk / "data.npz", "--cv", "graphs"]
     learner, data = load(walk / "model.eb"), load_dataset(walk / "data.npz")

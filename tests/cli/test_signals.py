@@ -1,5 +1,6 @@
 """What a new user's table of signals meets."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,9 @@ def test_fit_and_elicit_standardize_like_learn(edgebelief, expression):
     assert "unequal scales" not in ran.err
     edgebelief(*fit, "--out", "raw.eb", "--preprocess", "none")
     assert load("raw.eb").preprocess is None
+    told = ["expression.csv", "--metric", "sqeuclidean", "--depth", 5]
+    assert "standardized first" in edgebelief("elicit", *told, "--density", 0.05, 0.4).out
+    assert "standardized first" in edgebelief("check", *told, "--draws", 20).out
 
 
 def test_prices_are_doubted(edgebelief, tmp_path, monkeypatch):
@@ -83,3 +87,13 @@ def test_groups_that_are_covariates_too_are_a_leak(edgebelief, small):
     fit = ["fit", "distances.csv", "--groups", "groups.csv", "--depth", 5, "--out", "m.eb"]
     more = ["--covariates", "groups.csv", "--readout", "additive"]
     assert "both --groups and --covariates" in edgebelief(*fit, *more).err
+    shutil.copy("groups.csv", "copy.csv")
+    more[1] = "copy.csv"
+    assert "copy.csv: is a copy of --groups" in edgebelief(*fit, *more, "--force").err
+
+
+def test_labels_that_are_covariates_too_are_a_leak(edgebelief, small):
+    Path("pairs.csv").write_text("source,target,road\nada,bob,1\ncy,dee,1\nada,dee,1\n")
+    fit = ["fit", "distances.csv", "--labels", "pairs.csv", "--depth", 5, "--out", "m.eb"]
+    more = ["--covariates", "pairs.csv", "--readout", "additive"]
+    assert "both --labels and --covariates" in edgebelief(*fit, *more).err

@@ -44,6 +44,11 @@ def test_unequal_scales_matter_to_squared_distances_alone(rng):
     assert warned(transformed(x, "standardize")) == []
 
 
+def test_unequal_scales_of_eight_rows(rng):
+    assert len(warned(rng.normal(size=(8, 4)) * [1, 2, 3, 200])) == 1
+    assert warned(rng.normal(size=(8, 30))) == []
+
+
 def test_unequal_means(rng):
     x = rng.normal(size=(40, 4))
     assert warned(x + 5) == []
@@ -67,6 +72,14 @@ def test_prices_wander_and_returns_do_not(rng):
         (["gene1", "gene2", "gene3"], ["a", "b"], True),
         (["TP53", "BRCA1", "EGFR"], ["sample_1", "sample_2"], True),
         (["GOOG", "AAPL", "XOM"], ["2020-01-01", "2020-01-02"], True),
+        (["TP53", "BRCA1", "HLA-A"], ["control 1", "treated 1"], True),
+        (
+            ["AAACCTGAGAAACCAT-1", "AAACCTGAGAAACCGC-1", "CCCTGATGTTTAAAAT-1"],
+            ["Gapdh", "Tp53"],
+            False,
+        ),
+        (["SRR1", "SRR2", "SRR3"], ["Gapdh", "Tp53"], False),
+        (["P01", "P02", "P03"], ["left hippocampus", "right hippocampus"], False),
         (["sample_1", "sample_2", "sample_3"], ["TP53", "BRCA1"], False),
         (["2020-01-01", "2020-01-02", "2020-01-03"], ["GOOG", "AAPL"], False),
         ([0, 1, 2], ["node0", "node1"], False),

@@ -6,9 +6,11 @@ import pytest
 from edgebelief.data import (
     BarabasiAlbert,
     ErdosRenyi,
+    GraphDataset,
     RandomGeometric,
     StochasticBlock,
     WattsStrogatz,
+    smooth_signals,
 )
 from edgebelief.errors import SettingError
 
@@ -120,3 +122,21 @@ def test_the_authors_graphs_are_of_radius_032_not_a_third(shared_data):
 
     assert standard_errors_from(0.32) < 2
     assert standard_errors_from(1 / 3) > 4
+
+
+def test_what_is_too_large_is_refused_before_it_is_drawn():
+    ensemble = ErdosRenyi(0.5)
+    with pytest.raises(SettingError, match=r"1 graph of 1e\+06 nodes are 5e\+11 numbers; at most"):
+        ensemble.sample(0, 10**6)
+    for sizes, message in (
+        ((10**9, 10), "at most 100,000 graphs"),
+        ((50, 10**5), r"50 graphs of 1e\+05 nodes"),
+        ((2, 10, 10**12), r"1e\+12 signals on 10 nodes are 1e\+13 numbers"),
+        ((0, 10), "n_graphs must be a whole number, at least 1"),
+        ((2, 2.5), "n_nodes must be a whole number"),
+        ((2, 10, 0), "n_signals must be a whole number"),
+    ):
+        with pytest.raises(SettingError, match=message):
+            GraphDataset.sample(0, ensemble, *sizes[:2], n_signals=dict(enumerate(sizes)).get(2))
+    with pytest.raises(SettingError, match="signals on 10 nodes"):
+        smooth_signals(0, nx.path_graph(10), 10**12)

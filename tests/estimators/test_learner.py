@@ -28,10 +28,12 @@ from edgebelief.data import (
     transformed,
 )
 from edgebelief.estimators import GraphLearner, load
+from edgebelief.estimators.learner import ABOUT
 from edgebelief.estimators.settings import engine_of
 from edgebelief.infer import MAP, NUTS, VI, Exact, InferenceWarning, Prior, lognormal
 from edgebelief.networks import DPG, PDS
 from edgebelief.persist import modelfile
+from edgebelief.report import Report
 from problems import readable
 
 # One size of graph and one depth nearly everywhere: compiling is most of the time.
@@ -563,6 +565,31 @@ def test_report_is_asked_for_with_what_the_learner_knows(monkeypatch, tmp_path, 
     assert asked["predictions"].data is asked["data"]
 
 
+def test_reports_take_every_keyword_of_the_page():
+    of_page = inspect.signature(Report.of).parameters
+    assert set(ABOUT) == {name for name, p in of_page.items() if p.kind == p.KEYWORD_ONLY} - {
+        "predictions"
+    }
+
+
+@pytest.mark.parametrize(
+    ("method", "word", "meant"),
+    [
+        ("report", {"titel": "x"}, "'title'"),
+        ("edge_table", {"thres": 0.5}, "'threshold'"),
+        ("decide", {"topk": 3}, "'top_k'"),
+        ("to_networkx", {"x": 3}, "It takes threshold, cost, fdr, top_k"),
+    ],
+)
+def test_unknown_keywords_are_refused_by_the_method_that_was_called(
+    learner, test, tmp_path, method, word, meant
+):
+    where = (tmp_path / "page.html",) if method == "report" else ()
+    problem = f"^{method} got an unexpected keyword argument '{next(iter(word))}'.*{meant}"
+    with pytest.raises(TypeError, match=problem):
+        getattr(learner, method)(*where, test[0], **word)
+
+
 # Labels
 
 
@@ -939,7 +966,7 @@ def test_transform_is_the_old_name_of_preprocess():
     assert clone(learner).preprocess == "diff"
     with pytest.warns(FutureWarning, match="called preprocess now"):
         assert learner.set_params(transform=None).preprocess is None
-    with pytest.raises(TypeError, match="unexpected keyword argument 'transfrom'"):
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'transfrom'.*preprocess"):
         GraphLearner(transfrom="diff")
     with pytest.raises(ValueError, match="give one of them"):
         GraphLearner(transform="diff", preprocess="diff")

@@ -81,6 +81,19 @@ def test_labels_that_were_fitted_are_said_to_be_optimistic(small):
     assert "so the scores are optimistic" in text
 
 
+def test_held_out_labels_are_scored_instead_of_those_that_were_fitted(small):
+    """All three predicted wrongly by the fits that have not seen the labels."""
+    fitted = posterior_of(small.data)
+    held_out = believed(small.data, [[0.2, 0.9, 0.6]])
+    made = {"predictions": small.predictions, "check_draws": 0, "reason_draws": 0}
+    page = Page(Report.of(fitted, small.data, held_out=held_out, **made).html())
+    assert "The predictions are right for 0 % of them" in page.text
+    assert "has not seen it" in page.text
+    assert "were fitted" not in page.text
+    assert "2 pairs are predicted to be edges" in page.text  # by the model itself
+    assert "fitted to" in Page(Report.of(fitted, small.data, **made).html()).text
+
+
 def test_scores_are_those_of_the_metrics():
     made = random_report([8, 9], labels="some")
     text, predictions = Page(made.html()).text, made.predictions

@@ -26,6 +26,8 @@ from ..infer.batch import Batch, ForwardModel
 from ..infer.model import EdgeModel
 from ..infer.posterior import Posterior
 from ..readouts.curves import AnyArray
+from ..room import MOST_DRAWS
+from ..validate import check_whole
 from .predict import DataLike, as_dataset
 
 # The largest number of entries of an array: 16 MB in float32.
@@ -103,7 +105,7 @@ def prior_predictive(
         (their number), or a function of a symmetric (N, N) matrix of 0.0 and 1.0 that returns a
         number. Such a function is called for each graph of each replicate.
     n : int
-        The number of replicated data sets.
+        The number of replicated data sets, at most 10,000,000.
 
     Returns
     -------
@@ -124,6 +126,7 @@ def prior_predictive(
     >>> check.values.shape, round(check.observed, 3)
     ((100,), 0.446)
     """
+    n = check_whole(n, "n", 1, MOST_DRAWS)
     params_key, edges_key = split(as_key(key), 2)
     params = model.prior.sample(params_key, n, model.sizes)
     return _check(edges_key, model, params, as_dataset(data), statistic, "prior")
@@ -160,6 +163,7 @@ def posterior_predictive(
     >>> belief.posterior_predictive(1, posterior, graphs, statistic="triangles", n=50).observed
     4.0
     """
+    n = check_whole(n, "n", 1, MOST_DRAWS)
     params_key, edges_key = split(as_key(key), 2)
     params = posterior.draws(params_key, n)
     return _check(edges_key, posterior.model, params, as_dataset(data), statistic, "posterior")

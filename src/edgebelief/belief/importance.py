@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from tqdm.auto import tqdm
 
 from ..data.dataset import GraphDataset, GraphRecord
 from ..data.randomness import Key, split
@@ -20,6 +18,7 @@ from ..infer.model import EdgeModel
 from ..infer.posterior import Posterior, weighted_quantile
 from ..infer.prepare import Problem
 from ..infer.priors import Prior, fixed
+from ..progress import progress_bar
 from ..readouts import Affine
 from .crossfit import FOLDS, HeldOut, cross_predict
 from .metrics import LEAST
@@ -89,8 +88,7 @@ def term_importance(
     model = posterior.model if refit else _network_fixed(posterior)
     left_out = [(), *((name,) for name in _names(model)), *_groups(model, together)]
     fold_key, fit_key = split(key, 2)
-    shown = sys.stderr.isatty() if progress is None else progress
-    with tqdm(total=n_folds * len(left_out), desc="terms", disable=not shown) as bar:
+    with progress_bar(progress, total=n_folds * len(left_out), desc="terms") as bar:
 
         def score(names: tuple[str, ...]) -> list[Float[np.ndarray, " edges"]]:
             """Return the log probability of each label, by fits without these terms."""

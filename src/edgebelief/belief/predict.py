@@ -36,6 +36,7 @@ from ..infer.batch import Batch, ForwardModel
 from ..infer.model import EdgeModel
 from ..infer.posterior import Posterior
 from ..readouts.curves import AnyArray
+from ..room import MOST_DRAWS, check_samples
 from ..threads import Workers
 from ..validate import check_whole, is_one_graph
 from .shift import warn_if_unlike
@@ -211,7 +212,7 @@ def sample_graphs(
     posterior, data
         As for `predict`.
     n : int
-        The number of graphs to sample for each graph of the data set.
+        The number of graphs to sample for each graph of the data set, at most 10,000,000.
     connected : bool
         Whether to sample given that the graph is connected, by rejection: parameters and edges are
         drawn together again until there are `n` connected graphs. This conditions their joint
@@ -237,7 +238,8 @@ def sample_graphs(
     >>> [int(graphs[0].support.n_components(edges)) for edges in drawn]
     [1, 1, 1]
     """
-    n, data = check_whole(n, "n", 1), as_dataset(data)
+    n, data = check_whole(n, "n", 1, MOST_DRAWS), as_dataset(data)
+    check_samples(n, sum(record.e.size for record in data))
     warn_if_unlike(posterior, data)
     params_key, edges_key = split(key, 2)
     draws = {k: jnp.asarray(v) for k, v in posterior.draws(params_key, n).items()}

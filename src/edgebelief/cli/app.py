@@ -352,13 +352,17 @@ def report(
     out: o.Out,
     tables: o.LabelledTables,
     title: Annotated[str, o.option("--title", "The heading of the page.")] = "",
+    cv: o.HeldOut = None,
     force: o.Force = False,
 ) -> None:
-    """Write one page to open and to send: the graph, the belief, its scores, how it was made."""
+    """Write one page to open and to send: the graph, the belief, its scores, how it was made.
+
+    With --cv its scores are those of labels that were held out, as in `edgebelief score`.
+    """
     tables.check(model, out=out, suffixes=PAGES, force=force)
     from .commands import reported
 
-    reported(this, model, tables.given(), out, title)
+    reported(this, model, tables.given(), out, title, cv)
 
 
 @command("`edgebelief demo`")

@@ -93,7 +93,7 @@ def learned(this: Session, given: Given, out: Path, settings: Settings) -> None:
         f"{learner.n_edges_} edges among {frame.shape[1]} nodes (mean degree {learner.degree_:.3g})"
         f" at theta = {learner.theta_:.4g}"
     )
-    this.show(table, "strongest edges", most=10, rest=f"edges, in {out}")
+    this.show(table, "strongest edges", most=10, rest=f"more edges, in {out}")
     this.say(f"written to {out}")
 
 
@@ -113,6 +113,7 @@ def elicited(
     (readout,) = readouts_of(model["readout"], network).values()
     with this.working("drawing graphs along theta"):
         prior = given.blame(lambda: elicit_prior(data, **beliefs, network=network, readout=readout))
+    _say_preprocess(this, settings)
     table = prior.sweep.table()
     table["drawn"] = prior.drawn[:, 1]
     rows = np.linspace(0, len(table) - 1, min(len(table), 12)).astype(int)
@@ -210,23 +211,25 @@ def predicted(
         unique = len(set(stems)) == len(stems)
         names = stems if unique else [str(path) for path in given.paths]
         table["graph"] = [names[t] for t in table["graph"]]
-    kept = table if all_pairs else table[table["decision"] == 1]
+    edges = table[table["decision"] == 1]
+    kept = table if all_pairs and not one else edges
     made = given.apply(learner.to_networkx, X, **rule) if one else None
     write_edge_table(out, kept, made[0] if isinstance(made, list) else made)
-    n_edges = int(table["decision"].sum())
-    believed = table.sort_values("logit", ascending=False, kind="stable")
-    this.say(f"{n_edges} of {len(table)} pairs are decided to be edges. The most probable pairs:")
-    shown = ["graph", "source", "target", "probability", "low", "high", "epistemic"]
+    of, what = ("pairs", "pairs") if kept is table else ("of them", "edges")
+    rest = "" if kept.empty else f". The most probable {of}:"
+    this.say(f"{len(edges)} of {len(table)} pairs are decided to be edges{rest}")
+    shown = ["graph", "source", "target", "probability", "logit", "low", "high", "epistemic"]
     shown += ["weight", "weight_low", "weight_high"]
-    rest = f"pairs, in {out}" if out.suffix.lower() != ".graphml" and all_pairs else "pairs"
-    this.show(believed[[name for name in shown if name in table.columns]], most=10, rest=rest)
+    if not kept.empty:
+        columns = [name for name in shown if name in table.columns]
+        this.show(_ranked(kept)[columns], most=10, rest=f"more {what}, in {out}")
     this.say(f"written to {out}")
     this.answer = {
         "out": str(out),
         "pairs": len(table),
-        "edges": n_edges,
+        "edges": len(edges),
         "expected_edges": float(table["probability"].sum()),
-        "most_believed": believed.head(10).to_dict("records"),
+        "most_believed": _ranked(table).head(10).to_dict("records"),
     }
     this.conclude(learner.posterior_.verdict)
 
@@ -255,6 +258,8 @@ def checked(
         }
         for check in checks
     }
+    if model is None:
+        _say_preprocess(this, settings)
     for check in checks:
         this.say(str(check))
     if out is not None:
@@ -278,7 +283,8 @@ def scored(this: Session, model: Path, given: Given, cv: Literal["nodes", "graph
     this.answer = {"held_out": cv, **scores.as_dict(), **weights}
     if cv is not None:
         of_weights = "; weights are not scored so" if learner.weighted else ""
-        this.say(f"each label is predicted by a fit that has held out its {cv[:-1]}{of_weights}")
+        held_out = "one of its nodes" if cv == "nodes" else "its graph"
+        this.say(f"each label is predicted by a fit that has held out {held_out}{of_weights}")
     this.say(str(scores))
     if weights:
         this.say(
@@ -331,16 +337,25 @@ def explained(
     this.conclude(learner.posterior_.verdict)
 
 
-def reported(this: Session, model: Path, given: Given, out: Path, title: str) -> None:
+def reported(
+    this: Session,
+    model: Path,
+    given: Given,
+    out: Path,
+    title: str,
+    cv: Literal["nodes", "graphs"] | None,
+) -> None:
     """Run `edgebelief report`."""
     learner = load(model)
     X, A = given.read_for(learner)
+    if cv is not None:
+        _need_labels(given, X, A, "There is nothing to hold out without any.")
     about = {
         "recipe": shlex.join(["edgebelief", *called_with.get()]),
         **({"title": title} if title else {}),
     }
     with this.working("writing the report"):
-        given.apply(partial(learner.report, out), X, A, **about)
+        given.apply(partial(learner.report, out), X, A, cv=cv, **about)
     this.say(f"report: {out.resolve().as_uri()}")
     this.answer = {"out": str(out)}
     this.conclude(learner.posterior_.verdict)
@@ -349,6 +364,11 @@ def reported(this: Session, model: Path, given: Given, out: Path, title: str) ->
 def _say_preprocess(this: Session, settings: Settings) -> None:
     if settings["preprocess"] == "standardize":
         this.say("columns were standardized first (--preprocess none compares them as they are)")
+
+
+def _ranked(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the pairs of all graphs, the most probable first."""
+    return table.sort_values("logit", ascending=False, kind="stable")
 
 
 def _need_labels(given: Given, X: Data, A: Labels, otherwise: str) -> None:

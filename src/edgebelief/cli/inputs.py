@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import json
 import warnings
 from collections import Counter
@@ -138,8 +139,9 @@ class Given:
     def _labels(self, X: Data, weighted: bool) -> Labels:
         """Return a label matrix for each graph, or None where nothing was given."""
         names, rows = _names_of(X), _names_of(X, "index")
+        for path in self.labels if self.groups is None else [self.groups]:
+            self._warn_of_leak(path, "--labels" if self.groups is None else "--groups")
         if self.groups is not None:
-            self._warn_of_leak(self.groups)
             return [_same_group(self.groups, *some) for some in zip(names, rows, strict=True)]
         if not self.labels:
             return None
@@ -151,14 +153,18 @@ class Given:
         graphs = zip(self.labels, names, rows, strict=True)
         return [_label_matrix(*graph, self.nodes is not None, weighted) for graph in graphs]
 
-    def _warn_of_leak(self, groups: Path) -> None:
+    def _warn_of_leak(self, labels: Path, option: str) -> None:
+        """Warn of covariates that are the labels: the same file, or a copy of it."""
         for path in self.covariates:
-            if path.exists() and groups.exists() and path.samefile(groups):
+            if path.exists() and labels.exists() and filecmp.cmp(path, labels, shallow=False):
+                what = option.removeprefix("--")
+                both = f"is both {option} and --covariates"
                 problem = (
-                    "is both --groups and --covariates: the labels are then known from the "
-                    "covariates, and belief in graphs without groups will be wrong"
+                    f"{both if path.samefile(labels) else f'is a copy of {option}'}: the labels "
+                    f"are then known from the covariates, and belief in graphs without {what} will "
+                    f"be wrong"
                 )
-                remedy = "Leave the column with the groups out of the covariates"
+                remedy = f"Leave the column with the {what} out of the covariates"
                 warnings.warn(InputWarning(problem, where=path, remedy=remedy), stacklevel=2)
 
 

@@ -94,13 +94,16 @@ class Session:
     def working(self, what: str, has_bar: bool = False) -> Iterator[None]:
         """Show a spinner with the time while something takes long, on terminals alone.
 
-        Not where the work shows a bar itself: of two, neither can be read.
+        Not where the work shows a bar itself (`has_bar`): of two, neither can be read. Bars of
+        other work are hidden.
         """
         if has_bar or not self._notes.is_terminal:
             yield
             return
+        from ..progress import hidden_bars
+
         columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
-        with Progress(*columns, console=self._notes, transient=True) as progress:
+        with hidden_bars(), Progress(*columns, console=self._notes, transient=True) as progress:
             progress.add_task(what, total=None)
             yield
 

@@ -89,7 +89,7 @@ def graphs_from(
         if data is None:
             label_of = [None] * len(parts) if labels is None else labels
             measured = (
-                _measured(t, part, label_of[t], metric, missing, preprocess)
+                _measured(None if single else t, part, label_of[t], metric, missing, preprocess)
                 for t, part in enumerate(parts)
             )
             e, names, counts = zip(*measured, strict=True)
@@ -121,7 +121,7 @@ def rescaled(data: GraphDataset, factors: Sequence[float]) -> GraphDataset:
 
 
 @contextmanager
-def _in_graph(t: int) -> Iterator[None]:
+def _in_graph(t: int | None) -> Iterator[None]:
     """Have errors say which graph they are about."""
     try:
         yield
@@ -179,9 +179,14 @@ def _is_frame(x: object) -> bool:
 
 
 def _measured(
-    t: int, part: Any, label: object, metric: Any, missing: Missing, preprocess: Preprocess | None
+    t: int | None,
+    part: Any,
+    label: object,
+    metric: Any,
+    missing: Missing,
+    preprocess: Preprocess | None,
 ) -> tuple[Any, Any, float | None]:
-    """Return the distances, names and number of signals of one graph."""
+    """Return the distances, names and number of signals of a graph; `t` says which, of several."""
     names = part.columns if _is_frame(part) else None
     if isinstance(metric, str) and metric == "precomputed":
         with _in_graph(t):
@@ -391,7 +396,7 @@ def warn_if_alike(data: GraphDataset) -> None:
     for t, record in enumerate(data):
         if record.e.size > 1 and np.ptp(record.e) == 0:
             problem = f"all its distances are {record.e[0]:g}; every edge will be believed alike."
-            warnings.warn(InputWarning(problem, graph=t), stacklevel=3)
+            warnings.warn(InputWarning(problem, graph=_number(t, data)), stacklevel=3)
 
 
 def warn_if_on_their_side(data: GraphDataset, fitted: Sequence[int]) -> None:
@@ -403,4 +408,10 @@ def warn_if_on_their_side(data: GraphDataset, fitted: Sequence[int]) -> None:
                 f"it has {n_nodes} nodes and {record.n_signals:g} signals, and the model was fitted"
                 f" to graphs of {record.n_signals:g} nodes: do the signals lie on their side?"
             )
-            warnings.warn(InputWarning(problem, graph=t, remedy=TRANSPOSE), stacklevel=4)
+            warning = InputWarning(problem, graph=_number(t, data), remedy=TRANSPOSE)
+            warnings.warn(warning, stacklevel=4)
+
+
+def _number(t: int, data: GraphDataset) -> int | None:
+    """Return the index of a graph, for a message; the only one needs none."""
+    return t if len(data) > 1 else None

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 from .. import validate
 from ..edges import Complete
 from ..errors import InputError, InputIndexError, InputTypeError
+from ..room import check_simulation
 from . import signals
 from .covariates import pair_covariates
 from .ensembles import Ensemble
@@ -168,6 +169,7 @@ class GraphDataset(Sequence[GraphRecord]):
         key : JAX key or int
         ensemble : Ensemble
         n_graphs, n_nodes : int
+            At most 100,000 graphs, and 100 million pairs of nodes in all.
         n_signals : int, optional
             Signals per graph; by default infinitely many (`expected_distances`).
         filter : Filter
@@ -178,6 +180,11 @@ class GraphDataset(Sequence[GraphRecord]):
         >>> len(GraphDataset.sample(0, ErdosRenyi(p=0.5), n_graphs=3, n_nodes=8, n_signals=50))
         3
         """
+        n_graphs = validate.check_whole(n_graphs, "n_graphs", 1)
+        n_nodes = validate.check_whole(n_nodes, "n_nodes", 2)
+        if n_signals is not None:
+            n_signals = validate.check_whole(n_signals, "n_signals", 1)
+        check_simulation(n_nodes, n_signals or 0, n_graphs)
         e, a = [], []
         for graph_key, signal_key in (split(k, 2) for k in split(key, n_graphs)):
             graph = ensemble.sample(graph_key, n_nodes)

@@ -17,8 +17,9 @@ from jaxtyping import Float
 from ..errors import InputWarning, Remedy, Setting
 
 # Fewer rows than these say too little about a column's spread, or about its memory.
-FEW, FEW_FOR_TRENDS = 20, 50
-# Standard deviations of smooth signals differ by a factor of up to 12 in our ensembles (trees).
+FEW, FEW_FOR_TRENDS = 8, 50
+# Standard deviations of smooth signals differ by a factor of up to 12 in our ensembles (trees), and
+# by up to 13 where they are those of 8 rows.
 SCALES = 20.0
 # Where the sd of the columns' means is above the median sd within columns, squared distances are
 # more the columns' levels than their movements.
@@ -36,6 +37,8 @@ _NODE = re.compile(
     r"(gene|probe|node|region|roi|station|sensor|stock|ensg|ensmusg)[-_ .]?[0-9].*",
     re.IGNORECASE,
 )
+# Genes (TP53) and stocks (AAPL) by their symbols; letters of DNA alone are the barcode of a cell.
+_SYMBOL = re.compile(r"(?![ACGTN]{8,}(-[0-9]+)?$)[A-Z]{2,6}[A-Z0-9]{0,4}([-.][A-Z0-9]{1,4})?")
 
 
 def warn_of_doubts(
@@ -118,7 +121,10 @@ def _trending(x: Float[np.ndarray, "signals nodes"]) -> InputWarning | None:
 def _on_its_side(rows: Iterable[object], columns: Iterable[object]) -> InputWarning | None:
     in_rows, in_columns = [str(name) for name in rows], [str(name) for name in columns]
     samples = _share(_SAMPLE, in_columns) > 0.8 and _share(_SAMPLE, in_rows) < 0.2
-    nodes = _share(_NODE, in_rows) > 0.8 and _share(_NODE, in_columns) < 0.2
+    nodes = any(
+        _share(kind, in_rows) > 0.8 and _share(kind, in_columns) < 0.2 for kind in (_NODE, _SYMBOL)
+    )
+    nodes = nodes and _share(_SAMPLE, in_rows) < 0.2
     if not nodes and (not samples or all(name.isdigit() for name in in_rows)):
         return None
     return InputWarning(

@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 
 from ..errors import InputError, SettingError
+from ..room import check_simulation
 from ..validate import check_number, check_whole
 from .randomness import Key, generator
 
@@ -43,6 +44,7 @@ class Ensemble(abc.ABC):
             Nodes 0 to N-1; with positions or blocks as node attributes where the ensemble has them.
         """
         n_nodes = check_whole(n_nodes, "n_nodes", 2)
+        check_simulation(n_nodes)
         if max_tries is None:
             max_tries = int(np.clip(MOST_PAIRS // n_nodes**2, FEWEST_TRIES, MOST_TRIES))
         max_tries = check_whole(max_tries, "max_tries", 1)

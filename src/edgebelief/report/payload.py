@@ -58,13 +58,14 @@ def payload(
     posterior: Posterior,
     checks: Iterable[PredictiveCheck],
     terms: Sequence[TermCurve] = (),
+    scored: Predictions | None = None,
 ) -> dict[str, object]:
-    """Return the data of all charts."""
+    """Return the data of all charts; `scored` is compared with the labels, or `predictions`."""
     data = predictions.data
     shown = Shown.of(data.n_nodes)
     return {
         "graphs": [graph(data[t], predictions[t]) for t in range(shown.n_graphs)],
-        "calibration": calibration(predictions) if data.n_labels else None,
+        "calibration": calibration(scored or predictions) if data.n_labels else None,
         "marginals": marginals(posterior),
         "checks": [histogram(check) for check in checks],
         "terms": [term(curve) for curve in terms[:TERMS]],

@@ -58,6 +58,7 @@ class Report(Contents):
         data: GraphDataset | ArrayLike,
         *,
         predictions: Predictions | None = None,
+        held_out: Predictions | None = None,
         key: Key | int = 0,
         title: str = "What was learned, and how sure it is",
         assumptions: Iterable[str] = (),
@@ -76,6 +77,9 @@ class Report(Contents):
             distances of one graph are taken as a data set of one.
         predictions : Predictions, optional
             The result of `predict(posterior, data)`, if it was computed before.
+        held_out : Predictions, optional
+            Predictions of the labels by fits that have not seen them, such as those of
+            `GraphLearner.cross_val_predictions`: scores and calibration are then of these.
         key : JAX key or int
             The random key of the predictive checks and of the draws behind curves and reasons.
         title : str
@@ -97,9 +101,10 @@ class Report(Contents):
         cautions = _cautions(posterior, data)
         if predictions is None:
             predictions = predict(posterior, data)
-        elif predictions.data.n_nodes != data.n_nodes:
-            problem = f"predictions are of {predictions.data!r}, but the data are {data!r}"
-            raise InputError(f"{problem}: pass what predict(posterior, data) returned.")
+        for name, given in {"predictions": predictions, "held_out": held_out}.items():
+            if given is not None and given.data.n_nodes != data.n_nodes:
+                problem = f"{name} are of {given.data!r}, but the data are {data!r}"
+                raise InputError(f"{problem}: pass predictions for these data.")
         predictions = Predictions(data, tuple(predictions), predictions.log_scores)
         rows = {} if settings is None else {str(k): v for k, v in settings.items()}
         prior_key, posterior_key, terms_key, reasons_key = split(key, 4)
@@ -119,6 +124,7 @@ class Report(Contents):
             terms=tuple(term_curves(posterior, terms_key)) if has_terms else (),
             reasons=_reasons(reasons_key, posterior, data, listed, reason_draws),
             weights=_weights(key, posterior, data, listed) if is_weighted else {},
+            held_out=held_out,
         )
 
     def html(self) -> str:

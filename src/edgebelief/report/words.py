@@ -51,6 +51,11 @@ BASELINES = {
 LEARNED = ("levels", "terms")
 # The number of levels of a category in the text for screen readers.
 READ = 12
+# What is said of scores by cross-validation.
+HELD_OUT = (
+    "Each label is predicted here by a fit with the same settings that has not seen it; the other "
+    "probabilities on this page are those of the model itself."
+)
 # The observed density is called unlikely if at most this share of replicates is beyond it.
 UNLIKE = 0.025
 
@@ -72,7 +77,7 @@ def percent(share: float) -> str:
 
 
 def probability(p: float) -> str:
-    """Write a probability with four decimals; only exact values are written as 0 or 1."""
+    """Write a probability, or its sd, with four decimals; only exact values are 0 or 1."""
     if 0 < p < 0.00005:
         return "< 0.0001"
     if 0.99995 < p < 1:
@@ -177,8 +182,11 @@ def doubt(summary: Summary) -> Iterator[Markup]:
     )
 
 
-def rightness(predictions: Predictions, fitted: Fingerprint) -> Iterator[Markup]:
-    """Yield how often the predictions are right, if there are labels."""
+def rightness(predictions: Predictions, seen: int, held_out: bool = False) -> Iterator[Markup]:
+    """Yield how often the predictions are right, if there are labels.
+
+    `seen` is the number of graphs that were fitted, of those that are predicted.
+    """
     data = predictions.data
     n_pairs = sum(record.e.size for record in data)
     if data.n_labels == 0:
@@ -203,7 +211,9 @@ def rightness(predictions: Predictions, fitted: Fingerprint) -> Iterator[Markup]
         "Always predicting “{}” would be right for {}.",
         "an edge" if common > 0.5 else "no edge", percent(max(common, 1 - common)),
     )  # fmt: skip
-    if seen := len(fitted.seen(data)):
+    if held_out:
+        yield said("{}", HELD_OUT)
+    if seen:
         which = "These are the labels that the model was fitted to"
         if seen < len(data):
             which = f"{seen} of these {len(data)} graphs were fitted, labels and all"

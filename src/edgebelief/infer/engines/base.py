@@ -6,6 +6,8 @@ import abc
 from collections.abc import Iterator
 from dataclasses import asdict
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
@@ -14,6 +16,7 @@ from scipy.special import ndtr
 from ...data.dataset import GraphDataset
 from ...data.randomness import Key, as_key, split
 from ...errors import InputError, Remedy, Setting
+from ...threads import apart
 from ..diagnostics import Finding, Verdict
 from ..flatness import best_rescaling, flatness, prior_flatness
 from ..model import EdgeModel, check_weights
@@ -73,9 +76,18 @@ class Engine(abc.ABC):
             _check_edge_weights(data, counts)
         # A model that has seen its data needs no preparation, and the key is the fit's alone.
         prepare_key, fit_key = (as_key(key),) * 2 if model.is_prepared else split(key, 2)
-        problem = prepare(prepare_key, model, data, counts)
-        model, fit = problem.model, self._fit(fit_key, problem)
-        verdict = _verdict(model, data, fit)
+        precise = jnp.result_type(float) == jnp.float64
+        (device,) = jnp.zeros(()).devices()
+
+        def fitted() -> tuple[EdgeModel, Fit, Verdict]:
+            with jax.enable_x64(precise), jax.default_device(device):  # settings of each thread
+                problem = prepare(prepare_key, model, data, counts)
+                fit = self._fit(fit_key, problem)
+                return problem.model, fit, _verdict(problem.model, data, fit)
+
+        # Compiling takes seconds in which the main thread would not hear Ctrl-C; and an interrupt
+        # that comes up just after it makes JAX crash when Python ends.
+        model, fit, verdict = apart(fitted)
         verdict.warn()
         return Posterior(
             model=model,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Literal, NamedTuple, TypeVar, get_args
@@ -13,10 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Shaped
 from numpyro.infer.hmc import HMCState, hmc
-from tqdm.auto import tqdm
 
 from ...cores import n_cores
 from ...data.randomness import Key
+from ...progress import progress_bar
 from ...threads import Workers, paced
 from ...validate import check_choice, check_least
 from ..diagnostics import EBFMI, EFFECTIVE_DRAWS, RHAT, Finding
@@ -151,11 +150,10 @@ class NUTS(Engine):
         keys = jax.random.split(run_key, self.n_chains)
         precise = starts.dtype == jnp.float64
         total = (self.n_warmup + self.n_draws) * len(groups)
-        shown = sys.stderr.isatty() if self.progress is None else self.progress
         # The frame is an argument, not a constant: one compilation for all data of a shape.
         frame = Frame(*(np.asarray(x, starts.dtype) for x in frame))
 
-        with tqdm(total=total, desc="NUTS", disable=not shown) as bar:
+        with progress_bar(self.progress, total=total, desc="NUTS") as bar:
 
             def run(group: ChainGroup) -> Recorded:
                 with jax.enable_x64(precise), jax.default_device(group.device):

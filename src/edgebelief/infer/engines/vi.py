@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
 from typing import get_args
 
@@ -19,9 +18,9 @@ from numpyro.infer.autoguide import AutoMultivariateNormal
 from numpyro.infer.svi import SVIState
 from numpyro.optim import optax_to_numpyro
 from scipy.special import logsumexp
-from tqdm.auto import tqdm
 
 from ...data.randomness import Key, split
+from ...progress import progress_bar
 from ...threads import apart, paced
 from ...validate import check_choice, check_least
 from ..diagnostics import PARETO_K, Finding
@@ -131,7 +130,6 @@ class VI(Engine):
         svi = SVI(joint, guide, optax_to_numpyro(optax.adam(step_size)), Trace_ELBO())
         if self.steps == 0:
             return dist.MultivariateNormal(jnp.zeros(n), scale_tril=jnp.eye(n))
-        shown = sys.stderr.isatty() if self.progress is None else self.progress
         precise = jnp.result_type(float) == jnp.float64
         (device,) = jnp.zeros(()).devices()
 
@@ -148,7 +146,7 @@ class VI(Engine):
                     bar.update(n)
                 return state
 
-        with tqdm(total=self.steps, desc="VI", disable=not shown) as bar:
+        with progress_bar(self.progress, total=self.steps, desc="VI") as bar:
             return guide.get_posterior(svi.get_params(apart(fit)))
 
 

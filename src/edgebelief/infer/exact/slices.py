@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -13,10 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 from threadpoolctl import threadpool_limits
-from tqdm.auto import tqdm
 
 from ...data.dataset import GraphDataset
 from ...errors import InputError
+from ...progress import progress_bar
 from ...threads import Workers
 from ..batch import Batch, ForwardModel
 from ..flatness import is_dead, is_flat
@@ -74,7 +73,7 @@ class Slices:
 
     def __enter__(self) -> Slices:
         # Shown on a terminal, and only where it takes more than a moment.
-        self._bar = tqdm(desc="Exact", unit=" points", delay=3, disable=not sys.stderr.isatty())
+        self._bar = progress_bar(desc="Exact", unit=" points", delay=3)
         self._workers = Workers().__enter__()
         # One thread per point and none within its linear algebra: they would wait for each other.
         self._thread_limits = threadpool_limits(1)
