@@ -167,6 +167,12 @@ def test_signals_are_those_after_preprocessing(signals):
     np.testing.assert_array_equal(graphs.signals[1], np.diff(signals[1], axis=0))
 
 
+def test_without_a_readout_with_terms_there_is_none(signals, labels):
+    """As where "auto" has too few graphs to choose from."""
+    settings = {**OF_SIGNALS, "readout": "auto"}
+    assert GraphLearner(**settings).fit(signals[:2], labels[:2]).evidence_ == ()
+
+
 # A user's own
 
 

@@ -71,11 +71,12 @@ class GraphLearner(BaseEstimator):
         Layers; None for the converged solution.
     readout : "affine", "two-slope", "additive", "auto" or Readout
         From what the network knows to belief. "affine" is the paper's, with two parameters.
-        "additive" adds a smooth curve of everything else that is known of a pair, each on a scale
-        that is learned: sharper wherever there are more than a handful of labels, and explained by
-        its curves. "auto" fits all three, and keeps the one that predicts graphs best that were
-        left out (`edgebelief.belief.compare`); with fewer than three labelled graphs it is
-        "affine", and `posterior_.verdict.assumptions` says so. See `edgebelief.readouts`.
+        "additive" adds a smooth curve of everything else that is known of a pair (`evidence`, and
+        covariates), each on a scale that is learned: sharper wherever there are more than a handful
+        of labels, and explained by its curves. "auto" fits all three, and keeps the one that
+        predicts graphs best that were left out (`edgebelief.belief.compare`); with fewer than three
+        labelled graphs it is "affine", and `posterior_.verdict.assumptions` says so. See
+        `edgebelief.readouts`.
     evidence : "auto", "none" or list
         What the whole graph says about each pair, as further terms of an additive readout: names
         ("precision", "forest", ...), `Evidence` objects, or functions from distances (N, N) to a
@@ -143,6 +144,14 @@ class GraphLearner(BaseEstimator):
     (8, 8)
     >>> learner.edge_table(X[5], level=None).columns.tolist()
     ['source', 'target', 'probability', 'logit', 'sd', 'epistemic', 'aleatoric', 'decision']
+
+    With evidence among the terms:
+
+    >>> from edgebelief.readouts import Additive
+    >>> small = Additive(features=("z",))
+    >>> learner = GraphLearner(depth=50, readout=small, evidence=["profile"]).fit(X[:5], A[:5])
+    >>> sorted(learner.terms()["term"])
+    ['profile', 'z']
     """
 
     def __init__(
@@ -208,6 +217,7 @@ class GraphLearner(BaseEstimator):
         """
         self._check_settings()
         graphs = self._graphs(X, A, covariates)
+        warn_if_alike(graphs.data)
         return self._fit(graphs, sample_weight, None, covariates is not None)
 
     def _check_settings(self) -> None:
@@ -234,7 +244,6 @@ class GraphLearner(BaseEstimator):
                 f"{self.readout!r}{of_auto}",
                 remedy=Remedy("Use {}", Setting("readout", "additive")),
             )
-        warn_if_alike(graphs.data)
         if graphs.data.n_labels == 0:
             raise InputError(
                 "no label is known: fit needs A, the known edges of some of the graphs (0, 1, NaN "
@@ -733,6 +742,7 @@ class GraphLearner(BaseEstimator):
         graphs = self._graphs(X, A, covariates)
         if graphs.data.n_labels == 0:
             raise InputError("no label is known, so there is nothing to hold out; give A.")
+        warn_if_alike(graphs.data)
         # Evidence uses no labels: once for all folds.
         kinds = evidence_for(self.get_params(False), readouts, graphs)
         data = informed(kinds, graphs.data, graphs.signals, is_fitted=False)
