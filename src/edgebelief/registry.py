@@ -111,7 +111,8 @@ UNNAMED = (
     Entry("infer.likelihoods:WeightedEdges"),
 )
 # All that a model file may name, by the name of the class.
-_NAMED = [e for table in (NETWORKS, READOUTS, ENGINES, MARGINALS) for e in table.values()]
+_TABLES = (NETWORKS, READOUTS, ENGINES, MARGINALS, EVIDENCE)
+_NAMED = [entry for table in _TABLES for entry in table.values()]
 PARTS: Table = {entry.class_name: entry for entry in (*_NAMED, *UNNAMED)}
 
 

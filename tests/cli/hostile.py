@@ -94,7 +94,9 @@ COMMANDS = {
     "fit-nodes": "fit @signals --metric correlation --labels @labels --nodes @nodes --depth 5 "
     "--out out.eb",
     "fit-covariates": "fit @signals --metric correlation --labels @labels --readout additive "
-    "--covariates @covariates --depth 5 --out out.eb",
+    "--covariates @covariates --evidence none --depth 5 --out out.eb",
+    "fit-evidence": "fit @signals --metric correlation --labels @labels --readout additive "
+    "--evidence profile,correlation --depth 5 --out out.eb",
     "predict": "predict @model @signals --out out.csv",
     "check": "check @dataset --depth 5 --draws 20",
     "score": "score @model @signals --labels @labels",
@@ -232,6 +234,7 @@ VALUES = [
     ("fit", "--prior", ("nothing", "nowhere.json", "signals.csv", ".")),
     ("fit", "--network", ("x", "")),
     ("fit", "--readout", ("x", "")),
+    ("fit", "--evidence", ("x", "", ",", "profile,x", "profile,profile", "forest")),
     ("fit", "--inference", ("x", "")),
     ("fit", "--metric", ("x", "precomputed", "log-euclidean-x")),
     ("fit", "--seed", ("-1", "99999999999999999999", "x")),

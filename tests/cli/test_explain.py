@@ -27,7 +27,7 @@ def fitted(tmp_path_factory):
     roads = pd.DataFrame({"source": rows, "target": cols, "km": rng.normal(size=rows.size)})
     roads["road"] = rng.choice(["lane", "motorway"], rows.size)
     write_table(folder / "roads.csv", roads)
-    fit = ["fit", str(data), "--depth", "10", "--readout", "additive"]
+    fit = ["fit", str(data), "--depth", "10", "--readout", "additive", "--evidence", "none"]
     code = main([*fit, "-c", str(folder / "roads.csv"), "--out", str(folder / "model.eb")])
     assert code in (0, 4)  # so few labels may leave a finding
     return folder
@@ -130,7 +130,7 @@ def test_misuse_is_said(edgebelief, fitted, walk, small, case):
 
 @pytest.mark.slow
 def test_auto_says_how_it_chose(edgebelief, walk, tmp_path):
-    fit = ["fit", walk / "data.npz", "--depth", "10", "--readout", "auto"]
+    fit = ["fit", walk / "data.npz", "--depth", "10", "--readout", "auto", "--evidence", "none"]
     ran = edgebelief(*fit, "--out", tmp_path / "m.eb", "--json")
     names = [row["name"] for row in ran.json()["comparison"]]
     assert sorted(names) == ["additive", "affine", "two-slope"]

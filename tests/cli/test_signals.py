@@ -85,7 +85,7 @@ def test_groups_may_be_unknown(edgebelief, walk, small):
 def test_groups_that_are_covariates_too_are_a_leak(edgebelief, small):
     Path("groups.csv").write_text("node,group\nada,x\nbob,x\ncy,y\ndee,y\n")
     fit = ["fit", "distances.csv", "--groups", "groups.csv", "--depth", 5, "--out", "m.eb"]
-    more = ["--covariates", "groups.csv", "--readout", "additive"]
+    more = ["--covariates", "groups.csv", "--readout", "additive", "--evidence", "none"]
     assert "both --groups and --covariates" in edgebelief(*fit, *more).err
     shutil.copy("groups.csv", "copy.csv")
     more[1] = "copy.csv"

@@ -54,7 +54,7 @@ def test_every_form_of_distances_is_the_same_graph(matrix):
         GraphDataset([matrix])[0],
     ]
     for form in forms:
-        data, single = graphs_from(form)
+        data, single, _ = graphs_from(form)
         assert single
         assert len(data) == 1
         np.testing.assert_array_equal(data[0].e, vector)
@@ -74,7 +74,7 @@ def test_every_form_of_several_graphs_is_the_same_data_set(matrix):
         list(GraphDataset(list(both))),
     ]
     for form in forms:
-        data, single = graphs_from(form)
+        data, single, _ = graphs_from(form)
         assert not single
         for record, one in zip(data, both, strict=True):
             np.testing.assert_array_equal(record.distance_matrix(), one)
@@ -90,16 +90,22 @@ def test_a_list_of_one_graph_is_a_list(matrix):
 def test_signals_become_the_distances_of_the_metric(signals, metric):
     expected = distances(signals, metric)
     for form in (signals, signals.tolist(), frame_of(signals)):
-        data, single = graphs_from(form, metric=metric)
+        data, single, tables = graphs_from(form, metric=metric)
         assert single
+        np.testing.assert_array_equal(tables[0], signals)
         np.testing.assert_array_equal(data[0].e, expected)
         assert data[0].n_signals == 30
     assert graphs_from(frame_of(signals), metric=metric).data[0].names == tuple(NAMES)
     several = [signals[:, :3], frame_of(signals)]
-    data, single = graphs_from(several, metric=metric)
+    data, single, _ = graphs_from(several, metric=metric)
     assert not single
     assert data.n_nodes == (3, 4)
     np.testing.assert_array_equal(data[0].e, distances(signals[:, :3], metric))
+
+
+def test_distances_come_without_signals(matrix):
+    assert graphs_from(matrix).signals is None
+    assert graphs_from(GraphDataset([matrix]), metric="correlation").signals is None
 
 
 def test_a_function_may_be_the_metric(signals):

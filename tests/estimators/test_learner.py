@@ -108,6 +108,7 @@ def test_params_round_trip_and_clone():
         "prior": prior,
         "depth": None,
         "readout": "additive",
+        "evidence": ["profile"],
         "metric": "correlation",
         "scale": "median",
         "missing": "pairwise",
@@ -158,7 +159,7 @@ def test_fit_returns_self_and_changes_neither_arguments_nor_settings(train):
     assert learner.get_params() == settings
     assert learner.prior == {"density": (0.1, 0.9)}
     learned = set(vars(learner)) - set(settings)
-    assert learned == {"posterior_", "model_", "scale_", "seed_", "comparison_"}
+    assert learned == {"posterior_", "model_", "scale_", "seed_", "comparison_", "evidence_"}
     for array, old in zip((X, A, weights), before, strict=True):
         np.testing.assert_array_equal(array, old)
 
@@ -559,7 +560,8 @@ def test_report_is_asked_for_with_what_the_learner_knows(monkeypatch, tmp_path, 
     assert asked["posterior"] is learner.posterior_
     assert asked["assumptions"] == ()
     given = {f"GraphLearner: {k}": v for k, v in learner.get_params(deep=False).items()}
-    assert asked["settings"] == {**given, "scale that was applied": 1.0}
+    applied = {"scale that was applied": 1.0, "evidence that was used": "none"}
+    assert asked["settings"] == {**given, **applied}
     assert {"GraphLearner: metric", "GraphLearner: missing", "GraphLearner: readout"} <= set(given)
     assert asked["data"].n_labels == 84
     assert asked["predictions"].data is asked["data"]

@@ -16,6 +16,7 @@ from edgebelief.evidence import (
     RankCorrelation,
     SignedCorrelation,
     SmoothStructure,
+    add,
     applicable,
     check_names,
     compute,
@@ -52,7 +53,7 @@ def test_vectors_have_the_order_of_the_pairs(graphs):
 
 def test_graphs_share_the_cores(graphs, monkeypatch):
     """Two evaluations that wait for each other must run at a time."""
-    monkeypatch.setattr("edgebelief.evidence.gather.n_cores", lambda: 2)
+    monkeypatch.setattr("edgebelief.threads.n_cores", lambda: 2)
     both = threading.Barrier(2, timeout=10)
 
     def meet(e):
@@ -60,6 +61,40 @@ def test_graphs_share_the_cores(graphs, monkeypatch):
         return e
 
     compute_all([Custom("own", meet)], graphs[0][:2])
+
+
+def test_added_channels_are_covariates_of_the_pairs(graphs):
+    data, signals = graphs
+    age = [{"age": np.arange(record.e.size, dtype=float)} for record in data]
+    data = GraphDataset([record.e for record in data], covariates=age)
+    informed = add(KINDS, data, signals)
+    vectors = compute_all(KINDS, data, signals)
+    for record, before, channels in zip(informed, data, vectors, strict=True):
+        assert list(record.covariates) == ["age", *check_names(KINDS)]
+        np.testing.assert_array_equal(record.e, before.e)
+        for name, values in {**before.covariates, **channels}.items():
+            np.testing.assert_array_equal(record.covariates[name], values)
+            assert not record.covariates[name].flags.writeable
+    assert list(data[0].covariates) == ["age"]
+    assert add([], data) is data
+
+
+def test_a_covariate_with_the_name_of_a_channel_is_refused(graphs):
+    data, _ = graphs
+    once = add([Profile()], data)
+    with pytest.raises(InputError, match=r"^graph 0: the covariate 'profile' has the name of a"):
+        add([Precision(), Profile()], once)
+
+
+def test_channels_that_are_not_finite_are_refused(graphs):
+    """As where squares of distances go beyond double precision."""
+
+    class Broken(Profile):
+        def of(self, values):
+            return (np.full_like(values, np.inf),)
+
+    with pytest.raises(InputError, match=r"^graph 0: the evidence 'profile' is not finite"):
+        add([Broken()], graphs[0][:1])
 
 
 def test_evidence_from_signals_needs_them(graphs):

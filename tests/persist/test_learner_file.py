@@ -15,6 +15,7 @@ import safetensors.numpy
 from edgebelief import load
 from edgebelief.data import ErdosRenyi, GraphDataset, smooth_signals
 from edgebelief.estimators import GraphLearner
+from edgebelief.evidence import ForestImportance, Precision
 from edgebelief.infer import (
     MAP,
     NUTS,
@@ -107,6 +108,7 @@ def by_hand(data, engine, n_draws, n_chains=1):
     learner = GraphLearner(depth=DEPTH, inference=engine, random_state=3)
     learner.model_ = EdgeModel(DPG(DEPTH))
     learner.seed_, learner.scale_, learner.comparison_ = 5, 0.25, None
+    learner.evidence_ = ()
     figures = {"R-hat": float(rng.random()), "log density": -np.inf}
     learner.posterior_ = Posterior(
         learner.model_,
@@ -169,6 +171,9 @@ def test_a_simulated_learner_keeps_its_assumptions(path):
         {"inference": "vi", "depth": None},
         {"network": DPG(depth=3, a0=0.1, lam0=2), "depth": 7},
         {"network": PDS(depth=None, gamma=0.01)},
+        {"readout": "additive", "evidence": "none"},
+        {"readout": "additive", "evidence": ["profile", Precision(ridges=(0.1, 1e-7))]},
+        {"readout": "additive", "evidence": [ForestImportance(seed=10**9)]},
     ],
     ids=readable,
 )
@@ -224,6 +229,8 @@ class OwnNetwork(DPG):
         ({"metric": np.corrcoef}, "the metric is a function.*metric='precomputed'"),
         ({"network": OwnNetwork(3)}, "this learner has a OwnNetwork"),
         ({"prior": {"density": {0.1}}}, "set"),
+        ({"evidence": [np.corrcoef]}, "'corrcoef' is a function.*as covariates"),
+        ({"evidence": [ForestImportance(n_trees=10**6)]}, "'forest' go beyond 100,000"),
     ],
     ids=readable,
 )
@@ -247,6 +254,7 @@ def test_a_model_with_a_network_of_ones_own_is_refused(data, tmp_path):
 
 DELETE = object()
 MAP_OF_ONE = {"is": "LogNormal", "of": {"median": 1.0, "log_sd": 1.0}}
+PROFILE = {"is": "Profile", "of": {}}  # which the readout of the file does not use
 POSTERIOR, LEARNER, MODEL = ("posterior",), ("learner",), ("model",)
 NETWORK = (*MODEL, "network")
 
@@ -310,6 +318,12 @@ SETTINGS = [
     ((*LEARNER, "inference"), {"is": "Exact", "of": {"tol": 2.0}}),
     *[((*LEARNER, "prior"), value) for value in (3, None, [], network())],
     *[((*LEARNER, "scale"), value) for value in ([], network())],
+    *[((*LEARNER, "evidence"), value) for value in ("x", 3, None, ["x"], [3], ["profile"])],
+    ((*LEARNER, "evidence"), {"is": "Custom", "of": {"name": "x", "function": "eval"}}),
+    *[(("evidence",), value) for value in (3, None, "x", ["profile"], [network()], [PROFILE])],
+    (("evidence",), [{"is": "Precision", "of": {"ridges": [np.nan]}}]),
+    (("evidence",), [{"is": "MostLikelyGraph", "of": {"max_iter": 10**15}}]),
+    (("evidence",), [{"is": "Precision", "of": {"ridges": [0.001 * k for k in range(1, 999)]}}]),
     *[((*LEARNER, "random_state"), value) for value in ("x", 1.5, [])],
     ((*LEARNER, "verbose"), True),
     *[((*POSTERIOR, "engine"), value) for value in ("Gibbs", "", None, 3)],
@@ -543,19 +557,24 @@ def test_a_flipped_bit_is_refused_and_the_damaged_part_is_named(exact, path):
 
 
 def test_a_file_of_format_1_gives_the_same_predictions(exact, data, contents, path):
-    """As edgebelief 0.1 wrote it: without checksums, the setting `transform` by its old name."""
+    """As edgebelief 0.1 wrote it: without checksums and evidence, `transform` by its old name."""
     settings, arrays = contents
+    settings = {name: value for name, value in settings.items() if name != "evidence"}
     learner = {"transform" if k == "preprocess" else k: v for k, v in settings["learner"].items()}
+    del learner["evidence"]
     text = json.dumps(settings | {"learner": learner})
     metadata = {"format": "edgebelief", "version": "1", "kind": "GraphLearner", "settings": text}
     path.write_bytes(safetensors.numpy.save(arrays, metadata))
-    check_identical(exact, load(path), data)
+    again = load(path)
+    assert (again.evidence, again.evidence_) == ("none", ())
+    check_identical(exact, again.set_params(evidence="auto"), data)
 
 
 def test_settings_of_older_files_come_under_their_new_names():
     old = {"depth": 3, "transform": "log"}
     assert renamed(old, {"depth", "preprocess"}) == {"depth": 3, "preprocess": "log"}
     assert renamed(old, {"depth", "transform"}) == old  # where the new name is none
+    assert renamed(old, {"depth", "preprocess", "evidence"})["evidence"] == "none"
     with pytest.raises(ModelFileError, match=r"preprocess.*under an older name"):
         renamed(old | {"preprocess": None}, {"depth", "preprocess"})
 

@@ -167,6 +167,8 @@ def fitted(this: Session, given: Given, settings: Settings, out: Path) -> None:
     this.show(summary.reset_index(names="parameter"))
     if learner.comparison_ is not None:
         this.show(learner.comparison_.reset_index(names="readout"), "left-out graphs, best first")
+    if learner.evidence_:
+        this.say(f"evidence: {', '.join(kind.name for kind in learner.evidence_)}")
     terms = learner.terms() if learner.model_.readout.terms else None
     if terms is not None:
         this.show(terms, "terms, by how much they move the logit")
@@ -181,6 +183,7 @@ def fitted(this: Session, given: Given, settings: Settings, out: Path) -> None:
         "readout": type(learner.model_.readout).__name__,
         "weighted": learner.weighted,
         "preprocess": learner.preprocess,
+        "evidence": [kind.name for kind in learner.evidence_],
         "terms": None if terms is None else terms.to_dict("records"),
         "comparison": _records(learner.comparison_),
     }

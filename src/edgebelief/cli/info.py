@@ -58,9 +58,13 @@ def _tell_model(this: Session, path: Path) -> None:
     posterior = learner.posterior_
     this.say(f"{path}: a model, {learner}")
     this.say(str(posterior))
+    evidence = [kind.name for kind in learner.evidence_]
+    if evidence:
+        this.say(f"evidence: {', '.join(evidence)}")
     this.answer = {
         "kind": "model",
         "settings": {k: str(v) for k, v in learner.get_params(False).items()},
+        "evidence": evidence,
         "engine": posterior.engine,
         "posterior": posterior.summary().to_dict("index"),
         "verdict": verdict_to_json(posterior.verdict),

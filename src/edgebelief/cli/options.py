@@ -227,6 +227,15 @@ class ModelOptions:
         str,
         _how_one_of("--readout", registry.READOUTS, auto="whichever predicts left-out graphs best"),
     ] = "affine"
+    evidence: Annotated[
+        str,
+        _how(
+            "--evidence auto|none|NAME,NAME,...",
+            "What the whole graph says about each pair, for --readout additive: "
+            f"{registry.with_meanings(registry.EVIDENCE)}. auto takes what the data allow within "
+            "half a minute; the last five need signals (--metric), then also to predict.",
+        ),
+    ] = "auto"
     prior: Annotated[
         str,
         _how(
@@ -267,14 +276,26 @@ class ModelOptions:
 
         check_name(self.prior)
         self._scale()
+        self._evidence()
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of a `GraphLearner` that these options mean."""
         from .priors import prior_from
 
-        named = asdict(self) | {"scale": self._scale()}
+        named = asdict(self) | {"scale": self._scale(), "evidence": self._evidence()}
         named["preprocess"] = preprocessing(self.preprocess, named.pop("transform"), self.metric)
         return named | {"prior": prior_from(self.prior, named.pop("density"))}
+
+    def _evidence(self) -> str | list[str]:
+        if self.evidence in ("auto", "none"):
+            return self.evidence
+        names = [name.strip() for name in self.evidence.split(",")]
+        if unknown := [name for name in names if name not in registry.EVIDENCE]:
+            raise Misused(
+                f"--evidence is auto, none or names with commas between, of "
+                f"{str(list(registry.EVIDENCE))[1:-1]}; got {unknown[0]!r}."
+            )
+        return names
 
     def _scale(self) -> str | float | None:
         if self.scale is None or self.scale in ("auto", "median", "relative"):

@@ -35,8 +35,18 @@ if TYPE_CHECKING:
 BUG, USAGE, BAD_INPUT, VERDICT, RESOURCES = 1, 2, 3, 4, 5
 # The settings of the library that are options here, under the same names.
 OPTIONS = {
-    *("bootstrap", "cost", "covariates", "cv", "degree", "density", "depth", "fdr", "inference"),
-    *("level", "mass", "max_components", "metric", "missing", "network", "nodes", "prior"),
+    *("bootstrap", "cost", "covariates", "cv", "degree", "density", "depth", "evidence", "fdr"),
+    *(
+        "inference",
+        "level",
+        "mass",
+        "max_components",
+        "metric",
+        "missing",
+        "network",
+        "nodes",
+        "prior",
+    ),
     *("readout", "scale", "size_aware", "theta", "threshold", "top_k", "preprocess"),
     *("transpose", "weighted"),
 }

@@ -36,10 +36,13 @@ TRANSPOSE = Remedy("Transpose them", Setting("transpose", True, python="X.T"))
 
 
 class Graphs(NamedTuple):
-    """A data set, and whether it was given as one graph rather than as a list of graphs."""
+    """A data set, whether it was given as one graph, and the signals if it was given as signals."""
 
     data: GraphDataset
     single: bool
+    signals: tuple[Float[np.ndarray, "signals nodes"], ...] | None = None
+    """Of each graph, as distances were computed from them, NaN where missing; the columns are in
+    the order of the nodes."""
 
     def shaped(self, parts: Sequence[np.ndarray]) -> Any:
         """Return the array of one graph, or several stacked, or in a list where shapes differ."""
@@ -82,7 +85,7 @@ def graphs_from(
     <GraphDataset: 1 graphs of 3 nodes, 3 of 3 labels known>
     """
     check_form(metric, missing, preprocess)
-    data = _records(x)
+    data, signals = _records(x), None
     parts, single = _parts(x) if data is None else (list(data), isinstance(x, GraphRecord))
     try:
         labels = None if a is None else _label_parts(a, len(parts), single)
@@ -92,10 +95,12 @@ def graphs_from(
                 _measured(None if single else t, part, label_of[t], metric, missing, preprocess)
                 for t, part in enumerate(parts)
             )
-            e, names, counts = zip(*measured, strict=True)
+            e, names, counts, tables = zip(*measured, strict=True)
             data = GraphDataset(e, names=names, n_signals=counts)
+            signals = None if any(table is None for table in tables) else tables
         data = data if labels is None else _labelled(data, labels, weighted)
-        return Graphs(data if covariates is None else _informed(data, covariates), single)
+        data = data if covariates is None else _informed(data, covariates)
+        return Graphs(data, single, signals)
     except InputError as error:
         if not single or error.graph is None:
             raise
@@ -185,12 +190,16 @@ def _measured(
     metric: Any,
     missing: Missing,
     preprocess: Preprocess | None,
-) -> tuple[Any, Any, float | None]:
-    """Return the distances, names and number of signals of a graph; `t` says which, of several."""
+) -> tuple[Any, Any, float | None, Float[np.ndarray, "signals nodes"] | None]:
+    """Return the distances, names, number of signals, and signals of one graph.
+
+    `t` says which graph it is, of several.
+    """
     names = part.columns if _is_frame(part) else None
     if isinstance(metric, str) and metric == "precomputed":
         with _in_graph(t):
-            return _checked_shape(part if _is_frame(part) else as_floats(part, "X")), names, None
+            e = _checked_shape(part if _is_frame(part) else as_floats(part, "X"))
+            return e, names, None, None
     with _in_graph(t):
         _check_orientation(part, label)
         x = check_signals(part, names, allow_nan=missing == "pairwise")
@@ -210,7 +219,7 @@ def _measured(
     with _in_graph(t):
         sides = (part.index, part.columns) if _is_frame(part) else None
         warn_of_doubts(x, metric, sides, graph=t, stacklevel=5)
-    return e, names, float(np.mean((~np.isnan(x)).sum(0)))
+    return e, names, float(np.mean((~np.isnan(x)).sum(0))), x
 
 
 def _checked_shape(distances: Any) -> Any:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import belief, metrics
 from ..belief.shift import warn_if_fitted
-from ..data.coerce import Graphs, graphs_from, warn_if_alike, warn_if_on_their_side
+from ..data.coerce import Graphs, check_form, graphs_from, warn_if_alike, warn_if_on_their_side
 from ..data.dataset import GraphDataset
 from ..data.ensembles import Ensemble
 from ..data.signals import Filter, Preprocess, SquareRootInverse
@@ -31,6 +31,7 @@ from ..persist.modelfile import ModelFileError
 from ..readouts import Readout
 from ..report import Report
 from ..validate import check_choice
+from .evidence import Kinds, evidence_for, evidence_of, informed, with_channels
 from .settings import (
     check_dense,
     check_saved,
@@ -78,11 +79,21 @@ class GraphLearner(BaseEstimator):
         Layers; None for the converged solution.
     readout : "affine", "two-slope", "additive", "auto" or Readout
         From what the network knows to belief. "affine" is the paper's, with two parameters.
-        "additive" adds a smooth curve of everything else that is known of a pair, each on a scale
-        that is learned: sharper wherever there are more than a handful of labels, and explained by
-        its curves. "auto" fits all three, and keeps the one that predicts graphs best that were
-        left out (`edgebelief.belief.compare`); with fewer than three labelled graphs it is
-        "affine", and `posterior_.verdict.assumptions` says so. See `edgebelief.readouts`.
+        "additive" adds a smooth curve of everything else that is known of a pair (`evidence`, and
+        covariates), each on a scale that is learned: sharper wherever there are more than a handful
+        of labels, and explained by its curves. "auto" fits all three, and keeps the one that
+        predicts graphs best that were left out (`edgebelief.belief.compare`); with fewer than three
+        labelled graphs it is "affine", and `posterior_.verdict.assumptions` says so. See
+        `edgebelief.readouts`.
+    evidence : "auto", "none" or list
+        What the whole graph says about each pair, as further terms of an additive readout: names
+        ("precision", "forest", ...), `Evidence` objects, or functions from distances (N, N) to a
+        symmetric matrix, of `edgebelief.evidence`. "auto" takes what X allows within about half a
+        minute: from distances alone where X holds distances, else from the signals too, and every
+        method that predicts then needs signals. It is for a readout by its name; a `Readout` object
+        says itself what its terms are, and gets evidence that is listed. Evidence is computed from
+        distances before `scale`, and from signals after `preprocess`; no channel of ours depends on
+        their units. Other readouts use none, and listing some is an error.
     metric : "precomputed", "sqeuclidean", "log-euclidean", "correlation" or callable
         What X holds: distances, or signals to compute these distances from. A function takes
         signals (P, N) and returns distances.
@@ -121,6 +132,8 @@ class GraphLearner(BaseEstimator):
         With its `verdict`.
     model_ : EdgeModel
     scale_ : float, "median" or "relative"
+    evidence_ : tuple of Evidence
+        What the fitted readout uses.
     comparison_ : DataFrame or None
         Of the readouts, where "auto" had to choose.
     classes_ : array, shape (n_nodes,)
@@ -139,6 +152,14 @@ class GraphLearner(BaseEstimator):
     (8, 8)
     >>> learner.edge_table(X[5], level=None).columns.tolist()
     ['source', 'target', 'probability', 'logit', 'sd', 'epistemic', 'aleatoric', 'decision']
+
+    With evidence among the terms:
+
+    >>> from edgebelief.readouts import Additive
+    >>> small = Additive(features=("z",))
+    >>> learner = GraphLearner(depth=50, readout=small, evidence=["profile"]).fit(X[:5], A[:5])
+    >>> sorted(learner.terms()["term"])
+    ['profile', 'z']
     """
 
     def __init__(
@@ -148,6 +169,7 @@ class GraphLearner(BaseEstimator):
         depth: int | None = 200,
         *,
         readout: str | Readout = "affine",
+        evidence: Literal["auto", "none"] | Sequence[Any] = "auto",
         metric: Any = "precomputed",
         scale: Literal["auto", "median", "relative"] | float | None = None,
         missing: Literal["error", "pairwise"] = "error",
@@ -163,6 +185,7 @@ class GraphLearner(BaseEstimator):
         self.prior = prior
         self.depth = depth
         self.readout = readout
+        self.evidence = evidence
         self.metric = metric
         self.scale = scale
         self.missing = missing
@@ -200,22 +223,35 @@ class GraphLearner(BaseEstimator):
         sample_weight : array_like, shape (n_graphs,), optional
             How often each graph counts.
         """
+        self._check_settings()
+        graphs = self._graphs(X, A, covariates)
+        warn_if_alike(graphs.data)
+        return self._fit(graphs, sample_weight, None, covariates is not None)
+
+    def _check_settings(self) -> None:
+        """Refuse settings that there are not, before any data are looked at."""
+        parts_of(self.get_params(False))
+        engine_of(self.inference)
+        check_form(self.metric, self.missing, self.preprocess)
+
+    def _fit(
+        self, graphs: Graphs, sample_weight: Any, kinds: Kinds | None, has_covariates: bool = False
+    ) -> GraphLearner:
+        """Fit to graphs; `kinds` is the evidence that they have already, None before any."""
         network, readouts, likelihood = parts_of(self.get_params(False))
         engine = engine_of(self.inference)
-        graphs = self._graphs(X, A, covariates)
         weights = check_weights(sample_weight, len(graphs.data))
         assumptions: list[str] = []
         if len(readouts) > 1 and (why := few_graphs(graphs.data, weights)):
             readouts = {"affine": readouts["affine"]}
             assumptions.append(why)
-        if covariates is not None and all(r.covariates == () for r in readouts.values()):
+        if has_covariates and all(r.covariates == () for r in readouts.values()):
             of_auto = f" ({assumptions[0]})" if assumptions else ""
             raise InputError(
                 f"covariates are terms of an additive readout; this learner's is "
                 f"{self.readout!r}{of_auto}",
                 remedy=Remedy("Use {}", Setting("readout", "additive")),
             )
-        warn_if_alike(graphs.data)
         if graphs.data.n_labels == 0:
             raise InputError(
                 "no label is known: fit needs A, the known edges of some of the graphs (0, 1, NaN "
@@ -230,8 +266,12 @@ class GraphLearner(BaseEstimator):
                 )
         seed = int(check_random_state(self.random_state).randint(2**31))
         scale, data = self._scaled(network, readouts, graphs.data)
+        if kinds is None:
+            kinds = evidence_for(self.get_params(False), readouts, graphs)
+            data = scaled_by(scale, informed(kinds, graphs.data, graphs.signals, is_fitted=False))
         posteriors, engines = {}, {}
         for name, readout in readouts.items():
+            readout = with_channels(readout, kinds)
             prior = prior_of(self.prior, data, network, readout)
             model = EdgeModel(network, readout, prior, likelihood)
             engines[name] = engine or default_engine(model)
@@ -246,6 +286,7 @@ class GraphLearner(BaseEstimator):
             posterior = replace(posterior, verdict=verdict)
         self.seed_, self.scale_, self.comparison_ = seed, scale, comparison
         self.model_, self.posterior_ = posterior.model, posterior
+        self.evidence_ = kinds if posterior.model.readout.terms else ()
         return self
 
     @property
@@ -294,7 +335,8 @@ class GraphLearner(BaseEstimator):
             The distance; predict then takes signals.
         **settings
             Of `GraphLearner`. `scale` is "median" by default for "sqeuclidean", since the unit of
-            your signals is not that of simulated ones.
+            your signals is not that of simulated ones. With evidence="auto" it is that of distances
+            alone, so that you may predict from distances too; list it for more.
 
         Examples
         --------
@@ -311,7 +353,9 @@ class GraphLearner(BaseEstimator):
         settings.setdefault("scale", "median" if metric == "sqeuclidean" else None)
         learner = cls(metric=metric, **settings)
         seed = int(check_random_state(learner.random_state).randint(2**31))
-        learner.fit(simulation.sample(seed))
+        learner._check_settings()
+        is_listed = not isinstance(learner.evidence, str)
+        learner._fit(simulation.drawn(seed, keep_signals=is_listed), None, None)
         assumed = (str(simulation), *learner.posterior_.verdict.assumptions)
         verdict = replace(learner.posterior_.verdict, assumptions=assumed)
         learner.posterior_ = replace(learner.posterior_, verdict=verdict)
@@ -705,16 +749,21 @@ class GraphLearner(BaseEstimator):
         >>> bool(metrics.edge_nll(beliefs) > 0)
         True
         """
-        data = self._graphs(X, A, covariates).data
-        if data.n_labels == 0:
+        _, readouts, _ = parts_of(self.get_params(False))
+        graphs = self._graphs(X, A, covariates)
+        if graphs.data.n_labels == 0:
             raise InputError("no label is known, so there is nothing to hold out; give A.")
+        warn_if_alike(graphs.data)
+        # Evidence uses no labels: once for all folds.
+        kinds = evidence_for(self.get_params(False), readouts, graphs)
+        data = informed(kinds, graphs.data, graphs.signals, is_fitted=False)
 
         def fit_and_predict(train: GraphDataset, test: GraphDataset) -> belief.Predictions:
             with warnings.catch_warnings():
                 # Findings of a fit to a part of the labels are not findings of this learner.
                 warnings.simplefilter("ignore", InferenceWarning)
-                learner = clone(self).fit(train)
-            return learner._predicted(test)[1]
+                learner = clone(self)._fit(Graphs(train, False), None, kinds)
+            return belief.predict(learner.posterior_, scaled_by(learner.scale_, test))
 
         seed = int(check_random_state(self.random_state).randint(2**31))
         return belief.cross_predict(seed, data, fit_and_predict, cv, n_folds)
@@ -750,14 +799,17 @@ class GraphLearner(BaseEstimator):
         key : int, optional
             By default that of the fit, or 0.
         """
-        data = self._graphs(X, A, covariates).data
+        graphs = self._graphs(X, A, covariates)
         fitted = hasattr(self, "posterior_")
         if fitted:
-            data, model = scaled_by(self.scale_, data), self.model_
+            data, model = self._as_fitted(graphs), self.model_
         else:
             network, readouts, likelihood = parts_of(self.get_params(False))
-            *_, readout = readouts.values()  # the most flexible
-            _, data = self._scaled(network, readouts, data)
+            scale, _ = self._scaled(network, readouts, graphs.data)
+            name, readout = list(readouts.items())[-1]  # the most flexible
+            kinds = evidence_for(self.get_params(False), {name: readout}, graphs)
+            readout = with_channels(readout, kinds)
+            data = scaled_by(scale, informed(kinds, graphs.data, graphs.signals, is_fitted=False))
             prior = prior_of(self.prior, data, network, readout)
             model = prepare(0, EdgeModel(network, readout, prior, likelihood), data).model
         seed = (self.seed_ if fitted else 0) if key is None else key
@@ -814,16 +866,18 @@ class GraphLearner(BaseEstimator):
                 "with it yourself and fit with metric='precomputed'."
             )
         learner_file.check_network(network_of(self.network, self.depth))
-        kept = self.seed_, self.scale_, self.comparison_, self.posterior_
+        learner_file.check_evidence([*(evidence_of(self.evidence) or ()), *self.evidence_])
+        kept = self.seed_, self.scale_, self.comparison_, self.posterior_, self.evidence_
         learner_file.write(path, learner_file.SavedLearner(self.get_params(False), *kept))
 
     def _settings(self) -> dict[str, object]:
         """Return all settings as given, and what "auto" settings became, for a report."""
         given = {
-            f"GraphLearner: {name}": getattr(value, "__name__", value)
+            f"GraphLearner: {name}": _shown(value)
             for name, value in self.get_params(deep=False).items()
         }
-        return {**given, "scale that was applied": self.scale_}
+        used = ", ".join(kind.name for kind in self.evidence_) or "none"
+        return {**given, "scale that was applied": self.scale_, "evidence that was used": used}
 
     def _scaled(
         self, network: Network, readouts: Mapping[str, Readout], data: GraphDataset
@@ -837,11 +891,16 @@ class GraphLearner(BaseEstimator):
         return graphs_from(X, A, covariates, **how, weighted=self.weighted)
 
     def _given(self, X: Any, A: Any = None, covariates: Any = None) -> tuple[Graphs, GraphDataset]:
-        """Return the graphs, and their data with distances scaled as in the fit."""
+        """Return the graphs, and their data with evidence and scale as in the fit."""
         check_is_fitted(self)
         graphs = self._graphs(X, A, covariates)
         warn_if_on_their_side(graphs.data, self.posterior_.fingerprint.n_nodes)
-        return graphs, scaled_by(self.scale_, graphs.data)
+        return graphs, self._as_fitted(graphs)
+
+    def _as_fitted(self, graphs: Graphs) -> GraphDataset:
+        """Return data with the evidence of the fit, and distances scaled as in the fit."""
+        data = informed(self.evidence_, graphs.data, graphs.signals, is_fitted=True)
+        return scaled_by(self.scale_, data)
 
     def _predicted(
         self, X: Any, A: Any = None, covariates: Any = None
@@ -875,6 +934,13 @@ class GraphLearner(BaseEstimator):
         tags.input_tags.two_d_array = tags.input_tags.three_d_array = True
         tags.target_tags.required = True
         return tags
+
+
+def _shown(setting: Any) -> Any:
+    """Return a setting as a report lists it: a function by its name."""
+    if isinstance(setting, list | tuple):
+        return type(setting)(_shown(each) for each in setting)
+    return getattr(setting, "__name__", setting)
 
 
 def renamed(deprecated: dict[str, Any], preprocess: Any) -> Any:
@@ -926,4 +992,5 @@ def load(path: str | Path) -> GraphLearner:
         check_saved(saved, learner.get_params(False))
     learner.seed_, learner.scale_, learner.comparison_ = saved.seed, saved.scale, saved.comparison
     learner.model_, learner.posterior_ = saved.posterior.model, saved.posterior
+    learner.evidence_ = saved.evidence
     return learner

@@ -24,6 +24,7 @@ from ..readouts.features import size_of
 from ..readouts.sized import SPARSE, sparse_over_dense
 from ..registry import ENGINES, NETWORKS, READOUTS
 from ..validate import check_choice, check_number
+from .evidence import check_used
 
 Scale = float | str
 """A number, or one of `BY_GRAPH`."""
@@ -55,8 +56,13 @@ def parts_of(settings: Mapping[str, Any]) -> tuple[Network, dict[str, Readout], 
     _check_bool(settings["size_aware"], "size_aware")
     if settings["size_aware"]:
         _check_size_aware(settings, network)
-        return network, {"sized": Sized()}, likelihood_of(settings["weighted"])
-    return network, readouts_of(settings["readout"], network), likelihood_of(settings["weighted"])
+        readouts: dict[str, Readout] = {"sized": Sized()}
+    else:
+        readouts = readouts_of(settings["readout"], network)
+    may_be_additive = network.kind == "dpg" and not settings["size_aware"]
+    additive = Remedy("use {}", Setting("readout", "additive")) if may_be_additive else None
+    check_used(settings["evidence"], readouts, additive)
+    return network, readouts, likelihood_of(settings["weighted"])
 
 
 def _check_size_aware(settings: Mapping[str, Any], network: Network) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from .. import registry
+from ..data.coerce import Graphs
 from ..data.dataset import GraphDataset
 from ..data.ensembles import BarabasiAlbert, Ensemble, ErdosRenyi, RandomGeometric, WattsStrogatz
 from ..data.randomness import Key, split
@@ -66,7 +67,11 @@ class Simulation:
 
     def sample(self, key: Key | int) -> GraphDataset:
         """Draw the graphs, with the distances of smooth signals on them, and edges for labels."""
-        e, a = [], []
+        return self.drawn(key, keep_signals=False).data
+
+    def drawn(self, key: Key | int, keep_signals: bool) -> Graphs:
+        """Draw the same graphs as `sample`; keep their signals if wanted, and if there are any."""
+        e, a, kept = [], [], []
         for graph_key, signal_key in (split(k, 2) for k in split(key, self.n_graphs)):
             graph = self.ensemble.sample(graph_key, self.n_nodes)
             a.append(adjacency_of(graph))
@@ -75,7 +80,9 @@ class Simulation:
             else:
                 signals = smooth_signals(signal_key, graph, self.n_signals, self.filter)
                 e.append(distances(signals, self.metric))  # type: ignore[arg-type]
-        return GraphDataset(e, a, n_signals=np.inf if self.n_signals is None else self.n_signals)
+                kept += [signals] if keep_signals else []
+        n_signals = np.inf if self.n_signals is None else self.n_signals
+        return Graphs(GraphDataset(e, a, n_signals=n_signals), False, tuple(kept) or None)
 
     def __str__(self) -> str:
         signals = "infinitely many" if self.n_signals is None else f"{self.n_signals}"

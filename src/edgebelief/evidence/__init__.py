@@ -6,7 +6,7 @@ from .correlation import PartialCorrelation, RankCorrelation, SignedCorrelation
 from .custom import Custom
 from .diffusion import Diffusion
 from .forest import ForestImportance
-from .gather import check_names, compute, compute_all
+from .gather import add, check_names, compute, compute_all
 from .information import MutualInformation
 from .likelihood import MostLikelyGraph
 from .precision import Precision
@@ -26,6 +26,7 @@ __all__ = [
     "RankCorrelation",
     "SignedCorrelation",
     "SmoothStructure",
+    "add",
     "applicable",
     "check_names",
     "compute",

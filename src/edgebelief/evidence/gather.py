@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from threadpoolctl import threadpool_limits
+from tqdm.auto import tqdm
 
-from ..cores import n_cores
 from ..data import GraphDataset, GraphRecord
-from ..errors import DoesNotApply, InputError, SettingError
+from ..data.dataset import frozen
+from ..errors import DoesNotApply, InputError, Remedy, Setting, SettingError
+from ..threads import Workers
 from ..validate import check_signals
 from .base import Evidence
 
@@ -52,6 +54,8 @@ def compute_all(
 ) -> list[Vectors]:
     """Compute what the data say about each pair, of every graph of a data set, on all cores.
 
+    It shows progress on terminals, where it takes more than three seconds.
+
     Parameters
     ----------
     evidence : sequence of Evidence
@@ -79,15 +83,59 @@ def compute_all(
         for t, (record, x) in enumerate(zip(data, checked, strict=True))
         for k, kind in enumerate(evidence)
     ]
+    order = [(t, k) for _, k, t in sorted(jobs, reverse=True)]
+
+    def job(place: tuple[int, int]) -> Vectors:
+        t, k = place
+        return _vectors(evidence[k], t, data[t], checked[t])
+
+    bar = tqdm(desc="evidence", total=len(order), delay=3, disable=not sys.stderr.isatty())
     results: dict[tuple[int, int], Vectors] = {}
-    with ThreadPoolExecutor(n_cores()) as pool, threadpool_limits(1):
-        futures = {
-            (t, k): pool.submit(_vectors, evidence[k], t, data[t], checked[t])
-            for _, k, t in sorted(jobs, reverse=True)
-        }
-        results = {place: future.result() for place, future in futures.items()}
+    # One thread per job and none within its linear algebra: they would wait for each other.
+    with bar, Workers() as workers, threadpool_limits(1):
+        for place, vectors in zip(order, workers.map(job, order), strict=True):
+            results[place] = vectors
+            bar.update()
     kinds = range(len(evidence))
     return [{name: v for k in kinds for name, v in results[t, k].items()} for t in range(len(data))]
+
+
+def add(
+    evidence: Sequence[Evidence], data: GraphDataset, signals: Iterable[Any] | None = None
+) -> GraphDataset:
+    """Return the data set with the channels as covariates of its pairs.
+
+    An additive readout makes a term of each covariate: this is how evidence becomes terms.
+    `GraphLearner` does it in `fit` and whenever it predicts; call it yourself where you work with
+    networks, readouts and engines.
+
+    Parameters
+    ----------
+    evidence, data, signals
+        As for `compute_all`.
+
+    Examples
+    --------
+    >>> from edgebelief import evidence
+    >>> from edgebelief.data import GraphDataset, RandomGeometric
+    >>> graphs = GraphDataset.sample(0, RandomGeometric(0.4), 3, n_nodes=8, n_signals=100)
+    >>> list(evidence.add([evidence.Profile()], graphs)[0].covariates)
+    ['profile']
+    """
+    names = check_names(evidence)
+    for t, record in enumerate(data):
+        if taken := [name for name in names if name in record.covariates]:
+            problem = f"the covariate {taken[0]!r} has the name of a channel of the evidence"
+            without = Remedy("leave the evidence out ({})", Setting("evidence", "none"))
+            raise InputError(problem, graph=t, remedy=["Rename the covariate", without])
+    if not names:
+        return data
+    records = []
+    for record, vectors in zip(data, compute_all(evidence, data, signals), strict=True):
+        channels = {name: frozen(values) for name, values in vectors.items()}
+        known = {**record.covariates, **channels}
+        records.append(record._replace(covariates=known))
+    return GraphDataset._of(records)
 
 
 def check_names(evidence: Sequence[Evidence]) -> tuple[str, ...]:
@@ -154,4 +202,9 @@ def _vectors(
     except InputError as error:
         raise error.but(graph=t) from None
     rows, cols = record.support.endpoints
-    return {name: matrix[rows, cols] for name, matrix in zip(kind.channels, matrices, strict=True)}
+    vectors = {name: m[rows, cols] for name, m in zip(kind.channels, matrices, strict=True)}
+    for name, vector in vectors.items():
+        if not np.isfinite(vector).all():
+            problem = f"the evidence {name!r} is not finite: the numbers are too large or too small"
+            raise InputError(problem, graph=t, remedy="Rescale them")
+    return vectors

@@ -8,7 +8,7 @@ loading are the same numbers.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from ..data.covariates import MAX_COVARIATES
+from ..evidence import Custom, Evidence, check_names
 from ..infer import EdgeModel, Finding, Fingerprint, Likelihood, Posterior, Prior, Verdict
 from ..infer.exact.theta import ThetaPosterior
 from ..infer.exact.weights import WeightedThetaPosterior
@@ -38,6 +40,10 @@ MOST_CHANNELS = 64
 RENAMED = {"se of behind": "se_behind", "largest k": "largest_k", "log evidence": "log_evidence"}
 # What settings of a learner are called in older files, and what they are called now.
 RENAMED_SETTINGS = {"transform": "preprocess"}
+# Settings that older files lack, and how their learners were fitted.
+NEW_SETTINGS = {"evidence": "none"}
+# A file asks for no larger numbers in the settings of evidence: trees and iterations take time.
+LARGEST = 10**5
 
 
 class SavedLearner(NamedTuple):
@@ -52,6 +58,8 @@ class SavedLearner(NamedTuple):
     comparison: pd.DataFrame | None
     """The comparison of readouts, where one was chosen."""
     posterior: Posterior
+    evidence: tuple[Evidence, ...] = ()
+    """What the posterior's readout uses."""
 
 
 def write(path: str | Path, saved: SavedLearner) -> None:
@@ -64,6 +72,7 @@ def write(path: str | Path, saved: SavedLearner) -> None:
         "learner": {name: _encoded(value) for name, value in saved.settings.items()},
         "seed": saved.seed,
         "scale": saved.scale,
+        "evidence": [_encoded(kind) for kind in saved.evidence],
         "model": {name: _encoded(getattr(posterior.model, name)) for name in MODEL},
         "posterior": {
             "engine": posterior.engine,
@@ -108,7 +117,8 @@ def renamed(settings: Mapping[str, Any], names: Collection[str]) -> dict[str, An
     now = {old: new for old, new in RENAMED_SETTINGS.items() if new in names}
     both = {new for old, new in now.items() if old in settings and new in settings}
     demand(not both, f"it has the settings {sorted(both)} under an older name, too")
-    return {now.get(name, name): value for name, value in settings.items()}
+    old = {name: value for name, value in NEW_SETTINGS.items() if name in names}
+    return old | {now.get(name, name): value for name, value in settings.items()}
 
 
 @contextmanager
@@ -160,7 +170,38 @@ def _restored(settings: dict[str, Any], arrays: Arrays) -> SavedLearner:
         scale=settings["scale"],
         comparison=_comparison_in(settings.get("comparison")),
         posterior=posterior,
+        evidence=_evidence_in(settings.get("evidence", []), model),
     )
+
+
+def check_evidence(kinds: Iterable[Evidence]) -> None:
+    """Refuse evidence that is a function, which a model file does not keep."""
+    for kind in kinds:
+        if isinstance(kind, Custom):
+            raise ModelFileError(
+                f"the evidence {kind.name!r} is a function, which a model file does not keep. "
+                f"Compute it yourself and pass it as covariates, or leave it out."
+            )
+
+
+def _evidence_in(written: list[Any], model: EdgeModel) -> tuple[Evidence, ...]:
+    demand(isinstance(written, list), "its evidence is no list")
+    kinds = tuple(_decoded(kind) for kind in written)
+    demand(all(isinstance(kind, Evidence) for kind in kinds), "its evidence is none")
+    known = set(model.readout.covariates or ())
+    demand(set(check_names(kinds)) <= known, "its evidence is not what its readout uses")
+    return kinds
+
+
+def _check_size(kind: Evidence) -> None:
+    """Refuse evidence that would take for ever."""
+    numbers: list[object] = []
+    for name, value in vars(kind).items():
+        if name != "seed":
+            numbers += value if isinstance(value, tuple) else [value]
+    sound = all(0 < check_number(x, "a number") <= LARGEST for x in numbers)
+    problem = f"the settings of the evidence {kind.name!r} go beyond {LARGEST:,}"
+    demand(sound and len(kind.channels) <= MAX_COVARIATES, problem)
 
 
 def _comparison_out(table: pd.DataFrame | None) -> dict[str, list[Any]] | None:
@@ -194,6 +235,8 @@ def _encoded(value: Any) -> Any:
             )
         if isinstance(value, Network):
             check_network(value)
+        if isinstance(value, Evidence):
+            _check_size(value)
         fields = [f.name for f in dataclasses.fields(value) if f.name not in APART]
         return {"is": name, "of": {f: _encoded(getattr(value, f)) for f in fields}}
     if isinstance(value, np.random.RandomState):
@@ -228,6 +271,8 @@ def _decoded(value: Any) -> Any:
     part = PARTS[name].make(**fields)
     if isinstance(part, Network):
         check_network(part)
+    if isinstance(part, Evidence):
+        _check_size(part)
     return part
 
 

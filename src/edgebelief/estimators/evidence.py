@@ -1,0 +1,124 @@
+"""The evidence of a learner: what its setting means, what applies, and data sets with its channels.
+
+Only readouts with terms use evidence. Each channel is a covariate of the pairs, and so a term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..data.coerce import Graphs
+from ..data.dataset import GraphDataset
+from ..errors import InputError, Remedy, Setting, SettingError, SettingTypeError
+from ..evidence import Custom, Evidence, add, applicable, check_names
+from ..readouts import Readout
+from ..registry import EVIDENCE
+
+Kinds = tuple[Evidence, ...]
+
+
+def evidence_of(setting: object) -> Kinds | None:
+    """Return the evidence that a setting means; None for "auto"."""
+    if isinstance(setting, str) and setting in ("auto", "none"):
+        return None if setting == "auto" else ()
+    if not isinstance(setting, list | tuple):
+        problem = f"must be auto, none, or a list of {list(EVIDENCE)}; got {setting!r}."
+        raise SettingError(problem, argument="evidence")
+    kinds = tuple(_kind(each) for each in setting)
+    check_names(kinds)
+    return kinds
+
+
+def _kind(given: object) -> Evidence:
+    if isinstance(given, Evidence):
+        return given
+    if isinstance(given, str) and given in EVIDENCE:
+        return EVIDENCE[given].make()
+    name = getattr(given, "__name__", None)
+    if callable(given) and not isinstance(given, type):
+        if name is None or name == "<lambda>":
+            problem = "has a function without a name"
+            remedy = "use edgebelief.evidence.Custom(name, function)"
+            raise SettingError(problem, argument="evidence", remedy=remedy)
+        return Custom(name, given)
+    if isinstance(given, str):
+        problem = f"{given!r} is none; there are {list(EVIDENCE)}."
+        raise SettingError(problem, argument="evidence")
+    problem = f"is a list of names, Evidence objects and functions; got {given!r} in it."
+    raise SettingTypeError(problem, argument="evidence")
+
+
+def has_terms(readout: Readout) -> bool:
+    """Whether a readout has terms, or will have some once it is prepared."""
+    return bool(readout.possible_terms) or readout.covariates != ()
+
+
+def check_used(setting: object, readouts: Mapping[str, Readout], remedy: Remedy | None) -> None:
+    """Refuse evidence that is asked for, where no readout has terms for it."""
+    if not evidence_of(setting) or any(has_terms(readout) for readout in readouts.values()):
+        return
+    names = " or ".join(type(readout).__name__ for readout in readouts.values())
+    remedies = [Remedy("leave {} out", Setting("evidence"))]
+    raise SettingError(
+        f"is for readouts with terms; the readout is {names}",
+        argument="evidence",
+        remedy=remedies if remedy is None else [remedy, *remedies],
+    )
+
+
+def evidence_for(
+    settings: Mapping[str, Any], readouts: Mapping[str, Readout], graphs: Graphs
+) -> Kinds:
+    """Return the evidence that a fit of these readouts to these graphs uses.
+
+    "auto" is for readouts that are named: one that is given as an object says itself what its terms
+    are, and may be made for graphs of other sizes.
+    """
+    kinds = evidence_of(settings["evidence"])
+    if not any(has_terms(readout) for readout in readouts.values()):
+        return ()
+    if kinds is not None:
+        return kinds
+    if not isinstance(settings["readout"], str):
+        return ()
+    n_signals = None if graphs.signals is None else [float(len(x)) for x in graphs.signals]
+    return applicable(graphs.data.n_nodes, n_signals)
+
+
+def with_channels(readout: Readout, kinds: Kinds) -> Readout:
+    """Return the readout with the channels among its covariates, where it lists these."""
+    if not has_terms(readout) or readout.covariates is None:
+        return readout
+    listed = dict.fromkeys((*readout.covariates, *check_names(kinds)))
+    return replace(readout, covariates=tuple(listed))  # type: ignore[call-arg]
+
+
+def informed(
+    kinds: Kinds, data: GraphDataset, signals: Sequence[Any] | None, is_fitted: bool
+) -> GraphDataset:
+    """Return the data with the channels as covariates, for a fit or for a model that `is_fitted`.
+
+    This is the one place where the graphs of a learner get their evidence.
+    """
+    if signals is None and any(kind.needs_signals for kind in kinds):
+        raise _no_signals(kinds, is_fitted)
+    return add(kinds, data, signals)
+
+
+def _no_signals(kinds: Kinds, is_fitted: bool) -> InputError:
+    of_signals = [kind.name for kind in kinds if kind.needs_signals]
+    of_distances = [kind.name for kind in kinds if not kind.needs_signals]
+    problem = (
+        f"the evidence {', '.join(map(repr, of_signals))} is computed from signals, and there are "
+        f"only distances"
+    )
+    without = Setting("evidence", ",".join(of_distances), python=f"evidence={of_distances}")
+    if not of_distances:
+        without = Setting("evidence", "none")
+    if not is_fitted:
+        signals = Remedy("give signals, and say which distance: {}", Setting("metric", ...))
+        return SettingError(problem, remedy=[signals, Remedy("use {}", without)])
+    refit = Remedy("fit the model again with {}", without)
+    return InputError(f"the model uses signals: {problem}", remedy=["give signals", refit])
