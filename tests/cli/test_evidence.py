@@ -5,7 +5,9 @@ import pytest
 from edgebelief import load, registry
 from edgebelief.cli import main
 
-pytestmark = pytest.mark.filterwarnings("ignore:Pareto k", "ignore:prior dominates")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Pareto k", "ignore:R-hat", "ignore:effective draws", "ignore:prior dominates"
+)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,9 @@ from edgebelief.cli import main
 from edgebelief.data import load_dataset, read_table, write_table
 from edgebelief.readouts import Additive
 
-pytestmark = pytest.mark.filterwarnings("ignore:Pareto k", "ignore:prior dominates")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Pareto k", "ignore:R-hat", "ignore:effective draws", "ignore:prior dominates"
+)
 PAIR = ("--source", "0", "--target", "1")
 
 

@@ -23,7 +23,9 @@ from edgebelief.persist.modelfile import ModelFileError
 from edgebelief.readouts import Additive
 from problems import readable
 
-pytestmark = pytest.mark.filterwarnings("ignore:Pareto k", "ignore:prior dominates")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Pareto k", "ignore:R-hat", "ignore:effective draws", "ignore:prior dominates"
+)
 SMALL = Additive(features=("z",))
 QUICK = {"depth": 10, "inference": Exact(tol=0.1, n_draws=200), "readout": SMALL}
 KINDS = [Precision(ridges=(1e-2,)), "profile", "correlation"]

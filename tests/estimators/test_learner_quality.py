@@ -16,7 +16,13 @@ from edgebelief.readouts import OF_NETWORK, Additive, Affine
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore:Pareto k", "ignore:prior dominates", "ignore:quadrature"),
+    pytest.mark.filterwarnings(
+        "ignore:Pareto k",
+        "ignore:R-hat",
+        "ignore:effective draws",
+        "ignore:prior dominates",
+        "ignore:quadrature",
+    ),
 ]
 
 

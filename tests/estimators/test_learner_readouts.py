@@ -12,7 +12,9 @@ from edgebelief.data import GraphDataset, RandomGeometric
 from edgebelief.infer import Exact, InferenceWarning
 from edgebelief.readouts import Additive, Affine, TwoSlope
 
-pytestmark = pytest.mark.filterwarnings("ignore:Pareto k", "ignore:prior dominates")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Pareto k", "ignore:R-hat", "ignore:effective draws", "ignore:prior dominates"
+)
 SMALL = Additive(features=("z", "rank sum"))
 QUICK = {"depth": 10, "inference": Exact(tol=0.1, n_draws=200)}
 

@@ -151,7 +151,9 @@ def test_report_lists_weights(data, learner, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.long
-@pytest.mark.filterwarnings("ignore:prior dominates", "ignore:Pareto k")
+@pytest.mark.filterwarnings(
+    "ignore:prior dominates", "ignore:Pareto k", "ignore:R-hat", "ignore:effective draws"
+)
 def test_additive_readouts_have_weights_too(data, tmp_path):
     learner = GraphLearner(depth=DEPTH, weighted=True, readout="additive").fit(data[:8])
     assert 0.6 < learner.weight_scores(data[8:])["weight_coverage"] <= 1

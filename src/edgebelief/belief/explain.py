@@ -179,7 +179,7 @@ def term_curves(posterior: Posterior, key: Key | int = 0) -> list[TermCurve]:
     if not readout.terms:
         raise InputTypeError(f"{type(readout).__name__} has no curves; Additive has.")
     draws = posterior.draws(key, 4 * DRAWS)
-    coefficients = draws["scales"][:, readout.groups] * draws["curves"]
+    coefficients = np.asarray(readout.coefficients(draws["scales"], draws["curves"]))
     curves, slices = [], coefficient_slices(readout.terms)
     for term in readout.terms:
         of_term, x = coefficients[:, slices[term.name]], term.curve.points

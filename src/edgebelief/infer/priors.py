@@ -437,9 +437,9 @@ def _call(text: str) -> Setting:
 BEYOND: dict[str, Marginal] = {
     "slack": lognormal(1.0, 2.0),
     "curves": normal(0.0, 1.0),
-    # A term that moves the logit by a third, give or take: a dozen of them together move it by one
-    # before labels are seen.
-    "scales": half_normal(0.3),
+    # All terms of an additive readout together have this standard deviation over pairs, give or
+    # take, before labels are seen: odds differ by a factor of three (see `Additive.unit`).
+    "scales": half_normal(1.2),
     # Of weights in any unit; proportional to the network's, give or take; within a factor 2 or so.
     "level": normal(0.0, 10.0),
     "slope": normal(1.0, 1.0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -37,7 +38,9 @@ class Additive(Readout):
 
     Each curve is the sum of a straight line and a nonlinear part, each with a learned scale; a
     category has a height for each of its levels (`edgebelief.readouts.curves`). A scale near zero
-    removes its term. With few labels all scales stay small, and the paper's readout remains.
+    removes its term. With few labels all scales stay small, and the paper's readout remains. The
+    prior of the scales is about all terms together: the more there are, the less each is expected
+    to say.
 
     Parameters
     ----------
@@ -67,6 +70,9 @@ class Additive(Readout):
     relative: bool = eqx.field(static=True, default=False)
     levels: tuple[tuple[str, tuple[str, ...]], ...] = eqx.field(static=True, default=())
     """The levels of each covariate that is a category; set by `prepared`."""
+    unit: float = eqx.field(static=True, default=1.0)
+    """What the columns of curves are multiplied by: `prepared` takes one over the root of the
+    number of scales, so that the sum of all curves has the spread of a scale's prior."""
     terms: tuple[Term, ...] = ()
     """Set by `prepared`."""
 
@@ -85,6 +91,12 @@ class Additive(Readout):
     @property
     def scale(self) -> str | None:
         return "relative" if self.relative else None
+
+    def coefficients(
+        self, scales: Float[AnyArray, "... scales"], curves: Float[AnyArray, "... curves"]
+    ) -> Float[AnyArray, "... curves"]:
+        """Return the factor of each column of `term.curve.columns`."""
+        return self.unit * scales[..., self.groups] * curves
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -177,13 +189,14 @@ class Additive(Readout):
             curve = levels_of(x, levels[name]) if name in levels else curve_of(x)
             if curve is not None:
                 terms.append(Term(name, curve))
-        return readout.with_terms(tuple(terms))
+        readout = readout.with_terms(tuple(terms))
+        return replace(readout, unit=1 / math.sqrt(readout.sizes["scales"])) if terms else readout
 
     def reduce(self, output: Output, support: Support, pairs: Pairs | None) -> Columns:
         """Compute the columns that the logits are linear in: a, -1, and those of the curves."""
         values, a = self._values(output, support, pairs), self._scaled(output, support).a
         columns: list[AnyArray] = [a[..., None], -jnp.ones_like(a)[..., None]]
-        columns += [term.curve.columns(values[term.name]) for term in self._terms()]
+        columns += [self.unit * term.curve.columns(values[term.name]) for term in self._terms()]
         return jnp.concatenate(columns, -1)
 
     def logits(self, params: AdditiveParams, reduced: Columns) -> PerEdge:

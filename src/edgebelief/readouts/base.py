@@ -102,6 +102,12 @@ class Readout(eqx.Module):
     def part_names(self) -> tuple[str, ...]:
         """The names of the summands of the logits, in the order in which tables list them."""
 
+    def coefficients(
+        self, scales: Float[AnyArray, "... scales"], curves: Float[AnyArray, "... curves"]
+    ) -> Float[AnyArray, "... curves"]:
+        """Return the factors of the curves in `terms`, given the parameters of those names."""
+        return curves
+
     def inputs(self, output: Output, support: Support, pairs: Pairs | None) -> dict[str, PerEdge]:
         """Return the features that `terms` are curves of, by name."""
         return {}

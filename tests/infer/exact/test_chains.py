@@ -8,6 +8,7 @@ from scipy.stats import halfnorm
 from edgebelief.infer import lognormal
 from edgebelief.infer.exact.chains import Rows, Target
 from edgebelief.infer.exact.hamiltonian import StepSize, evaluated, move
+from edgebelief.infer.exact.laplace import ThetaMode
 from edgebelief.infer.exact.regression import Labels, LogisticPosterior, Mode
 from edgebelief.infer.exact.shrinkage import Shrinkage
 
@@ -22,10 +23,15 @@ def shrinkage_of(n_curves):
 
 
 def target_of(shrinkage, labels):
-    """The posterior at as many values of theta as there are labels, in plain coordinates."""
+    """The posterior at as many values of theta as there are labels, each in its own coordinates."""
     n = 2 + shrinkage.groups.size
-    mode = Mode(np.zeros(n), 0.0, np.eye(n), 0.0)
-    return Target.around(mode, shrinkage, Rows.of(labels), np.arange(len(labels)) / 10)
+    rng = np.random.default_rng(0)
+    modes = []
+    for k in range(len(labels)):
+        factor = np.eye(n) + 0.2 * rng.standard_normal((n, n))
+        mode = Mode(0.1 * rng.standard_normal(n), 0.0, factor, 0.0)
+        modes.append(ThetaMode((1.0 + k,), 0.0, k / 10, mode))
+    return Target.of(shrinkage, modes, Rows.of(labels))
 
 
 @pytest.fixture
@@ -42,7 +48,8 @@ def test_density_is_that_of_the_regression_and_the_prior(rng, labels):
     target = target_of(shrinkage, labels)
     unit, at = rng.standard_normal((6, 4)), np.array([0, 2, 1, 1])
     value, _ = target.density(unit, at)
-    v = target.from_unit(unit)
+    v = target.from_unit(unit, at)
+    np.testing.assert_allclose(target.to_unit(v, at), unit)
     for c, k in enumerate(at):
         tau = shrinkage.prior.from_z(v[5:, c])
         weights = labels[0].weights
@@ -50,7 +57,8 @@ def test_density_is_that_of_the_regression_and_the_prior(rng, labels):
             Labels(labels[k].rows, weights), shrinkage.marginals, tau[shrinkage.groups]
         )
         expected = posterior.log_density(v[None, :5, c])[0] - v[5, c] ** 2 / 2 + k / 10
-        assert np.isclose(value[c], expected, rtol=1e-5)
+        volume = np.linalg.slogdet(target.roots[k])[1]
+        assert np.isclose(value[c], expected + volume, rtol=1e-5)
 
 
 def test_gradient_is_that_of_the_density(rng, labels):

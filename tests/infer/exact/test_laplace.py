@@ -45,7 +45,9 @@ def by_prior(model, data, n, key=0):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:prior dominates", "ignore:Pareto k")
+@pytest.mark.filterwarnings(
+    "ignore:prior dominates", "ignore:Pareto k", "ignore:R-hat", "ignore:effective draws"
+)
 @pytest.mark.parametrize("readout", [TwoSlope(), Additive(features=FEATURES)], ids=readable)
 def test_agrees_with_drawing_the_prior(data, readout):
     prior = Prior(theta=lognormal(0.3, 0.7), delta=lognormal(15.0, 0.5), b=lognormal(2.0, 0.5))

@@ -182,7 +182,9 @@ def by_prior(model, data, n):
 
 @pytest.mark.slow
 @pytest.mark.long
-@pytest.mark.filterwarnings("ignore:prior dominates", "ignore:Pareto k")
+@pytest.mark.filterwarnings(
+    "ignore:prior dominates", "ignore:Pareto k", "ignore:R-hat", "ignore:effective draws"
+)
 @pytest.mark.parametrize("readout", [Affine(), TwoSlope()], ids=["affine", "two slopes"])
 def test_exact_agrees_with_drawing_the_prior(readout):
     base = GraphDataset.sample(1, RandomGeometric(0.5), n_graphs=2, n_nodes=5, n_signals=20)

@@ -4,10 +4,10 @@ Given theta, the labels are a logistic regression with coefficients w_j = tau_g 
 A round of a chain has three steps, each of which leaves the posterior as it is:
 
 1. a Hamiltonian trajectory of (u, tau) given theta, in coordinates in which their prior is standard
-   normal, in units of the curvature at the mode (`hamiltonian`);
+   normal, in units of the posterior at the mode (`hamiltonian`);
 2. new scales given w = tau u, which the labels do not see: without this step, chains are slow where
    a scale is well determined (interweaving, Yu and Meng 2011);
-3. jumps to other values of theta, with u moved as its mode moves.
+3. jumps to other values of theta, with u moved and stretched as its mode and covariance are.
 
 Theta has the values of the quadrature points that `scan` has found, each with its share of the
 prior, so that predictions need one run of the network for each of them, not for each draw.
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -33,13 +33,16 @@ from ..model import EdgeModel
 from ..posterior import Fit
 from .hamiltonian import Chains, PerChain, States, StepSize, evaluated, move
 from .laplace import ThetaMode
-from .regression import Labels, Mode
+from .regression import Labels
 from .shrinkage import LEAST, Shrinkage
 
 # Chains, and rounds of warm-up, in which the step size is learned.
 N_CHAINS, WARMUP = 16, 150
-# The first step size, and the spread of the coordinates of scales, for the first rounds.
-FIRST_STEP, SPREAD = 0.1, 0.5
+# The first step size of trajectories; the step of the difference that tells a curvature.
+FIRST_STEP, STEP = 0.1, 1e-2
+# In this share of the rounds steps are shorter by this factor, which frees a chain from where the
+# density is steeper than at the mode.
+SOMETIMES, SHORT = 0.2, 0.2
 # The random walk that draws scales given the coefficients: steps, and their length in log tau; and
 # the largest scale that it goes to, in units of the prior's s.
 WALK, STRIDE, MOST = 8, 1.0, 8.0
@@ -118,30 +121,59 @@ class Parts(NamedTuple):
 class Target:
     """The posterior of coefficients and scales at each value of theta.
 
-    Chains move in the coordinates (v - centre) / factor of a state v.
+    A chain moves in the coordinates of its value of theta: those of coefficients are in units of
+    their posterior at the mode, v = centre + root unit. So a jump to another theta, at the same
+    unit, moves and stretches the coefficients as the mode and its covariance do.
     """
 
     shrinkage: Shrinkage
     rows: Rows
     log_shares: Float[np.ndarray, " values"]
     """The log of each value's share of the prior."""
-    centre: Float[np.ndarray, "coefficients 1"]
-    factor: Float[np.ndarray, "coefficients coefficients"]
-    """A root of the covariance of the coefficients at the mode. Scales have the unit `SPREAD`."""
+    centres: Float[np.ndarray, "values coefficients"]
+    roots: Float[np.ndarray, "values coefficients coefficients"]
+    """Cholesky factors, which change smoothly with theta."""
+    spreads: Float[np.ndarray, "groups 1"]
+    """The units of the coordinates of scales."""
 
     @classmethod
-    def around(cls, mode: Mode, shrinkage: Shrinkage, rows: Rows, log_shares: PerChain) -> Target:
-        """Take the coordinates from the mode of the coefficients at typical scales."""
-        return cls(shrinkage, rows, log_shares, mode.z[:, None], mode.factor)
+    def of(cls, shrinkage: Shrinkage, modes: Sequence[ThetaMode], rows: Rows) -> Target:
+        """Take the coordinates from the modes of the coefficients at typical scales."""
+        return cls(
+            shrinkage,
+            rows,
+            np.array([at.log_share for at in modes]),
+            np.stack([at.mode.z for at in modes]),
+            np.stack([np.linalg.cholesky(at.mode.covariance) for at in modes]),
+            np.ones((shrinkage.n_scales, 1)),
+        )
+
+    def with_spreads(self, k: int) -> Target:
+        """Take the units of scales from the curvature at the `k`-th value of theta.
+
+        At most 1, the prior's: a scale that says little there may say more elsewhere.
+        """
+        n = self.shrinkage.n_scales
+        steps = np.concatenate([np.zeros((self.n_coefficients, n)), STEP * np.eye(n)])
+        both = np.concatenate([steps, -steps], 1)
+        _, gradient = self.density(both, np.full(2 * n, k))
+        of_scales = gradient[self.n_coefficients :]
+        curvature = np.diagonal(of_scales[:, n:] - of_scales[:, :n]) / (2 * STEP)
+        return replace(self, spreads=1 / np.sqrt(np.maximum(curvature, 1.0))[:, None])
 
     @property
     def n_coefficients(self) -> int:
-        return len(self.centre)
+        return self.centres.shape[1]
 
     @cached_property
-    def inverse(self) -> Float[np.ndarray, "coefficients coefficients"]:
-        """The inverse of `factor`."""
-        return np.linalg.inv(self.factor)
+    def inverses(self) -> Float[np.ndarray, "values coefficients coefficients"]:
+        """The inverses of the roots."""
+        return np.linalg.inv(self.roots)
+
+    @cached_property
+    def log_dets(self) -> Float[np.ndarray, " values"]:
+        """The logarithms of the determinants of the roots."""
+        return np.log(np.diagonal(self.roots, axis1=1, axis2=2)).sum(1)
 
     @cached_property
     def middle(self) -> Float[np.ndarray, "groups 1"]:
@@ -158,18 +190,17 @@ class Target:
         n = len(self.shrinkage.marginals)
         return Parts(v[:n], v[n : self.n_coefficients], v[self.n_coefficients :])
 
-    def from_unit(self, unit: States) -> States:
+    def from_unit(self, unit: States, at: Places) -> States:
         """Map the coordinates of chains to a state."""
         n = self.n_coefficients
-        scales = self.middle + SPREAD * unit[n:]
-        return np.concatenate([self.centre + self.factor @ unit[:n], scales])
+        coefficients = self.centres[at].T + _multiplied(self.roots, unit[:n], at)
+        return np.concatenate([coefficients, self.middle + self.spreads * unit[n:]])
 
-    def to_unit(self, v: States) -> States:
+    def to_unit(self, v: States, at: Places) -> States:
         """Map a state to the coordinates of chains."""
         n = self.n_coefficients
-        return np.concatenate(
-            [self.inverse @ (v[:n] - self.centre), (v[n:] - self.middle) / SPREAD]
-        )
+        coefficients = _multiplied(self.inverses, v[:n] - self.centres[at].T, at)
+        return np.concatenate([coefficients, (v[n:] - self.middle) / self.spreads])
 
     def beta(self, parts: Parts) -> States:
         """Return the coefficients of the columns."""
@@ -180,7 +211,7 @@ class Target:
 
     def density(self, unit: States, at: Places) -> tuple[PerChain, States]:
         """Return the log density in the coordinates of chains, and its gradient."""
-        v = self.from_unit(unit)
+        v = self.from_unit(unit, at)
         parts, prior, groups = self.split(v), self.shrinkage.prior, self.shrinkage.groups
         value, by_beta = self.rows.log_likelihood(self.beta(parts), at)
         marginals = zip(self.shrinkage.marginals, parts.first, strict=True)
@@ -189,9 +220,10 @@ class Target:
         tau, slope_of_tau = prior.from_z(parts.scales), prior.from_z_derivatives(parts.scales)[0]
         by_scale = self._by_group(by_beta[n:] * parts.curves) * slope_of_tau
         gradient = np.concatenate([by_beta[:n] * slopes, by_beta[n:] * tau[groups], by_scale]) - v
-        value = value - (v**2).sum(0) / 2 + self.log_shares[at]
+        value = value - (v**2).sum(0) / 2 + self.log_shares[at] + self.log_dets[at]
         n = self.n_coefficients
-        return value, np.concatenate([self.factor.T @ gradient[:n], SPREAD * gradient[n:]])
+        by_unit = _multiplied(self.roots.swapaxes(1, 2), gradient[:n], at)
+        return value, np.concatenate([by_unit, self.spreads * gradient[n:]])
 
     def with_new_scales(self, rng: np.random.Generator, v: States) -> States:
         """Draw scales given the coefficients, by random walks in log tau.
@@ -254,14 +286,10 @@ def chain_draws(
     value of theta, in one order.
     """
     rng = generator(key)
-    log_mass = np.array([at.log_share + at.mode.log_mass for at in modes])
-    best = modes[int(np.argmax(log_mass))].mode
-    log_shares = np.array([at.log_share for at in modes])
-    target = Target.around(best, shrinkage, Rows.of(labels), log_shares)
+    log_mass = [at.log_share + at.mode.log_mass for at in modes]
+    target = Target.of(shrinkage, modes, Rows.of(labels)).with_spreads(int(np.argmax(log_mass)))
     at = rng.choice(len(modes), N_CHAINS, p=softmax(log_mass))
-    kept = _rounds(
-        rng, target, np.stack([at.mode.z for at in modes], 1), at, -(-n_draws // N_CHAINS)
-    )
+    kept = _rounds(rng, target, at, -(-n_draws // N_CHAINS))
     n = target.n_coefficients
     states = kept.states.transpose(2, 0, 1).reshape(-1, kept.states.shape[1])  # chain after chain
     readout = shrinkage.params(states[:, :n], shrinkage.prior.from_z(states[:, n:]))
@@ -280,7 +308,6 @@ def chain_draws(
 def _rounds(
     rng: np.random.Generator,
     target: Target,
-    centres: Float[np.ndarray, "coefficients values"],
     at: Places,
     n_rounds: int,
 ) -> Kept:
@@ -291,40 +318,46 @@ def _rounds(
     shown = sys.stderr.isatty()
     for t in tqdm(range(WARMUP + n_rounds), "Exact: chains", delay=3, disable=not shown):
         check()
-        moved = move(rng, partial(target.density, at=at), chains, step.size)
-        if t < WARMUP:
+        short = SHORT if rng.random() < SOMETIMES else 1.0
+        moved = move(rng, partial(target.density, at=at), chains, step.size, short)
+        if t < WARMUP and short == 1:
             step.update(float(moved.acceptance.mean()))
-        unit = target.to_unit(target.with_new_scales(rng, target.from_unit(moved.chains.x)))
+        v = target.with_new_scales(rng, target.from_unit(moved.chains.x, at))
+        unit = target.to_unit(v, at)
         chains = evaluated(unit, partial(target.density, at=at))
         jumped = np.zeros(N_CHAINS)
-        for _ in range(JUMPS if centres.shape[1] > 1 else 0):
-            chains, at, taken = _jump(rng, target, centres, chains, at)
+        for _ in range(JUMPS if len(target.centres) > 1 else 0):
+            chains, at, taken = _jump(rng, target, chains, at)
             jumped += taken / JUMPS
         if t >= WARMUP:
-            v = target.from_unit(chains.x)
+            v = target.from_unit(chains.x, at)
             log_odds = sample.margins(target.beta(target.split(v)), at)
             kept.append((v, at, log_odds, chains.value, moved.acceptance, moved.divergent, jumped))
     return Kept(*(np.stack(part) for part in zip(*kept, strict=True)))
 
 
 def _jump(
-    rng: np.random.Generator,
-    target: Target,
-    centres: Float[np.ndarray, "coefficients values"],
-    chains: Chains,
-    at: Places,
+    rng: np.random.Generator, target: Target, chains: Chains, at: Places
 ) -> tuple[Chains, Places, Bool[np.ndarray, " chains"]]:
-    """Propose another value of theta to each chain, with coefficients moved as the mode moves."""
-    n_values = centres.shape[1]
+    """Propose another value of theta to each chain; return also which of them took it."""
+    n_values = len(target.centres)
     near = at + rng.choice([-1, 1], at.size) * rng.integers(1, FARTHEST + 1, at.size)
     new = np.where(rng.random(at.size) < ANYWHERE, rng.integers(0, n_values, at.size), near)
     inside = (new >= 0) & (new < n_values)
     new = np.where(inside, new, at)
-    v = target.from_unit(chains.x)
-    v[: len(centres)] += centres[:, new] - centres[:, at]
-    proposed = evaluated(target.to_unit(v), partial(target.density, at=new))
+    proposed = evaluated(chains.x, partial(target.density, at=new))
     taken = inside & (np.log(rng.random(at.size)) < proposed.value - chains.value)
     return chains.where(taken, proposed), np.where(taken, new, at), taken
+
+
+def _multiplied(
+    matrices: Float[np.ndarray, "values n n"], x: Float[np.ndarray, "n chains"], at: Places
+) -> Float[np.ndarray, "n chains"]:
+    """Multiply each chain by the matrix of its value of theta."""
+    result = np.empty(x.shape)
+    for k in np.unique(at):
+        result[:, at == k] = matrices[k] @ x[:, at == k]
+    return result
 
 
 def _weight_draws(

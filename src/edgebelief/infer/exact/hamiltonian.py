@@ -23,7 +23,7 @@ LogDensity = Callable[[States], tuple[PerChain, States]]
 
 # The acceptance that the step size aims at, and how fast it learns. In many dimensions 0.65 is best
 # (Beskos et al. 2013); posteriors of scales are less smooth.
-ACCEPT, RATE = 0.75, 2.0
+ACCEPT, RATE = 0.8, 2.0
 # The longest trajectory in units of the coordinates, in which the posterior is nearly a standard
 # normal; pi/2 would make a draw independent of the one before. Lengths are drawn between SHORTEST
 # of it and all, so that no direction returns to where it was.
@@ -72,8 +72,12 @@ def evaluated(x: States, density: LogDensity) -> Chains:
     return Chains(x, *density(x))
 
 
-def move(rng: np.random.Generator, density: LogDensity, chains: Chains, step: float) -> Moved:
+def move(
+    rng: np.random.Generator, density: LogDensity, chains: Chains, step: float, short: float = 1.0
+) -> Moved:
     """Move all chains along a trajectory, and accept or reject its end (Neal 2011).
+
+    It has as many steps as fit the size `step`; they are this size times `short`.
 
     Examples
     --------
@@ -92,6 +96,7 @@ def move(rng: np.random.Generator, density: LogDensity, chains: Chains, step: fl
     n_steps = int(np.clip(np.ceil(length / step), 1, MOST_STEPS))
     p, end = rng.standard_normal(chains.x.shape), chains
     energy = (p**2).sum(0) / 2 - chains.value
+    step *= short
     for _ in range(n_steps):
         p = p + step / 2 * end.gradient
         end = evaluated(end.x + step * p, density)

@@ -23,6 +23,9 @@ LEAST = 1e-4
 # Typical scales: rounds of the EM iteration at most, and the change of a logarithm that ends it.
 # They only say where chains start and how long their steps are.
 ROUNDS, CHANGE = 20, 0.05
+# Typical scales are at least this share of s: where a chain's scale is much larger than the typical
+# one, the density is steeper than at the mode, and its steps would be too long.
+FLOOR = 0.3
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ class Shrinkage:
             total = np.bincount(self.groups, squares, self.n_scales)
             linear, s2 = counts - 1, self.width**2
             tau2 = s2 / 2 * (np.sqrt(linear**2 + 4 * total / s2) - linear)
-            new = np.maximum(np.sqrt(tau2), 10 * LEAST)
+            new = np.maximum(np.sqrt(tau2), FLOOR * self.width)
             moved = np.abs(np.log(new / shrinkage.scales)).max()
             before, shrinkage = shrinkage, replace(shrinkage, scales=new)
             start = shrinkage.start_near(mode, before)
