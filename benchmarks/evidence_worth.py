@@ -17,7 +17,13 @@ import numpy as np
 import quality
 from common import parser
 from reproduction.models import log_score
-from reproduction.rivals import Classifier, Problem, features_of_distances, labels
+from reproduction.rivals import (
+    Classifier,
+    Problem,
+    features_of_pairs,
+    labels,
+    ridge_logistic,
+)
 
 from edgebelief.data import GraphDataset
 from edgebelief.evidence import (
@@ -54,25 +60,13 @@ ROWS: dict[str, tuple[Evidence, ...]] = {
 }
 
 
-def logistic() -> Classifier:
-    from sklearn.linear_model import LogisticRegressionCV
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    model = LogisticRegressionCV(
-        Cs=np.logspace(-4, 4, 9), cv=5, scoring="neg_log_loss", max_iter=2000,
-        l1_ratios=(0,), use_legacy_attributes=False,
-    )  # fmt: skip
-    return make_pipeline(StandardScaler(), model)
-
-
 def boosting() -> Classifier:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     return HistGradientBoostingClassifier(random_state=0, early_stopping=True)
 
 
-CLASSIFIERS: tuple[Callable[[], Classifier], ...] = (logistic, boosting)
+CLASSIFIERS: tuple[Callable[[], Classifier], ...] = (ridge_logistic, boosting)
 
 
 def evidence_of(
@@ -113,7 +107,7 @@ def main() -> None:
         start = time.perf_counter()
         channels = [evidence_of(usable, d, x) for d, x in zip(problem[:2], sides, strict=True)]
         print(f"{name}: evidence {time.perf_counter() - start:.1f} s", flush=True)
-        base = [features_of_distances(d) for d in problem[:2]]
+        base = [features_of_pairs(d) for d in problem[:2]]
         for row, kinds in ROWS.items():
             names = [c for kind in kinds if kind in usable for c in kind.channels]
             if kinds and not names:

