@@ -80,7 +80,7 @@ def term_importance(
     >>> from edgebelief import belief, data, infer, readouts
     >>> graphs = data.GraphDataset.sample(0, data.RandomGeometric(0.4), 4, 10, n_signals=100)
     >>> model = infer.EdgeModel(readout=readouts.Additive(features=("z", "rank sum")))
-    >>> posterior = infer.Exact(n_draws=200).run(0, model, graphs)
+    >>> posterior = infer.Exact(n_draws=1000).run(0, model, graphs)
     >>> table = belief.term_importance(0, posterior, graphs, cv="graphs", n_folds=2)
     >>> sorted(table["term"]), table.columns.tolist()
     (['rank sum', 'z'], ['term', 'loss', 'se'])

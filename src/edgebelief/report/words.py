@@ -48,7 +48,7 @@ BASELINES = {
     "with probability 1/(1 + exp(b)).",
 }
 # Fields of readouts that are learned from the data, and too long to print.
-LEARNED = ("levels", "terms")
+LEARNED = ("levels", "terms", "unit")
 # The number of levels of a category in the text for screen readers.
 READ = 12
 # What is said of scores by cross-validation.

@@ -28,7 +28,7 @@ def target_of(shrinkage, labels):
     rng = np.random.default_rng(0)
     modes = []
     for k in range(len(labels)):
-        factor = np.eye(n) + 0.2 * rng.standard_normal((n, n))
+        factor = 0.5 * np.eye(n) + 0.1 * rng.standard_normal((n, n))
         mode = Mode(0.1 * rng.standard_normal(n), 0.0, factor, 0.0)
         modes.append(ThetaMode((1.0 + k,), 0.0, k / 10, mode))
     return Target.of(shrinkage, modes, Rows.of(labels))
@@ -57,7 +57,9 @@ def test_density_is_that_of_the_regression_and_the_prior(rng, labels):
             Labels(labels[k].rows, weights), shrinkage.marginals, tau[shrinkage.groups]
         )
         expected = posterior.log_density(v[None, :5, c])[0] - v[5, c] ** 2 / 2 + k / 10
-        volume = np.linalg.slogdet(target.roots[k])[1]
+        h, typical = target.curvature[:, 0], shrinkage.sds
+        stretch = np.sqrt((1 + h * typical**2) / (1 + h * tau[shrinkage.groups] ** 2))
+        volume = np.linalg.slogdet(target.roots[k])[1] + np.log(stretch).sum()
         assert np.isclose(value[c], expected + volume, rtol=1e-5)
 
 

@@ -51,9 +51,9 @@ class Exact(Engine):
     It takes seconds where sampling takes minutes, and gives the evidence and independent draws.
     Parameters of the network that are `fixed` do not count: at most one may be free.
 
-    With up to two coefficients, all parameters are integrated numerically. With more, there are
-    weighted draws of the coefficients (and of their scales, where they have some): the verdict says
-    how good they are (Pareto k).
+    With up to two coefficients, all parameters are integrated numerically. With a few more, there
+    are draws with importance weights (the verdict has Pareto's k), and where coefficients have
+    scales that are learned, as in an additive readout, chains (R-hat and effective draws).
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Exact(Engine):
         With up to two coefficients: the largest error of any posterior mean or sd, in posterior
         sds, and of the log evidence. The estimate is in the verdict ("quadrature error").
     n_draws : int
-        With more coefficients: how many draws.
+        With more coefficients: how many draws. Of chains these are kept; there are 4,000 or more.
 
     Examples
     --------

@@ -36,8 +36,8 @@ from .laplace import ThetaMode
 from .regression import Labels
 from .shrinkage import LEAST, Shrinkage
 
-# Chains, and rounds of warm-up, in which the step size is learned.
-N_CHAINS, WARMUP = 16, 150
+# Chains, rounds of warm-up, in which the step size is learned, and rounds after it at the least.
+N_CHAINS, WARMUP, ROUNDS = 16, 150, 250
 # The first step size of trajectories; the step of the difference that tells a curvature.
 FIRST_STEP, STEP = 0.1, 1e-2
 # In this share of the rounds steps are shorter by this factor, which frees a chain from where the
@@ -122,8 +122,13 @@ class Target:
     """The posterior of coefficients and scales at each value of theta.
 
     A chain moves in the coordinates of its value of theta: those of coefficients are in units of
-    their posterior at the mode, v = centre + root unit. So a jump to another theta, at the same
+    their posterior at the mode, y = centre + root unit. So a jump to another theta, at the same
     unit, moves and stretches the coefficients as the mode and its covariance do.
+
+    Where the labels determine w = tau u, the density of u is the steeper the larger tau is. So the
+    coordinates of curves are y = u sqrt((1 + h tau^2) / (1 + h t^2)), with the curvature h of the
+    likelihood along w, and typical scales t: those of u where h tau^2 is small, and those of w
+    where it is large, so that one step size fits all scales.
     """
 
     shrinkage: Shrinkage
@@ -133,18 +138,23 @@ class Target:
     centres: Float[np.ndarray, "values coefficients"]
     roots: Float[np.ndarray, "values coefficients coefficients"]
     """Cholesky factors, which change smoothly with theta."""
+    curvature: Float[np.ndarray, "curves 1"]
+    """h, of each coefficient in a group."""
     spreads: Float[np.ndarray, "groups 1"]
     """The units of the coordinates of scales."""
 
     @classmethod
     def of(cls, shrinkage: Shrinkage, modes: Sequence[ThetaMode], rows: Rows) -> Target:
         """Take the coordinates from the modes of the coefficients at typical scales."""
+        best = max(modes, key=lambda at: at.log_share + at.mode.log_mass).mode
+        in_units = np.diagonal(np.linalg.inv(best.covariance))[len(shrinkage.marginals) :] - 1
         return cls(
             shrinkage,
             rows,
             np.array([at.log_share for at in modes]),
             np.stack([at.mode.z for at in modes]),
             np.stack([np.linalg.cholesky(at.mode.covariance) for at in modes]),
+            (np.maximum(in_units, 0) / shrinkage.sds**2)[:, None],
             np.ones((shrinkage.n_scales, 1)),
         )
 
@@ -193,14 +203,26 @@ class Target:
     def from_unit(self, unit: States, at: Places) -> States:
         """Map the coordinates of chains to a state."""
         n = self.n_coefficients
-        coefficients = self.centres[at].T + _multiplied(self.roots, unit[:n], at)
-        return np.concatenate([coefficients, self.middle + self.spreads * unit[n:]])
+        y = self.centres[at].T + _multiplied(self.roots, unit[:n], at)
+        scales = self.middle + self.spreads * unit[n:]
+        y[len(self.shrinkage.marginals) :] *= self._stretch(scales)
+        return np.concatenate([y, scales])
 
     def to_unit(self, v: States, at: Places) -> States:
         """Map a state to the coordinates of chains."""
         n = self.n_coefficients
-        coefficients = _multiplied(self.inverses, v[:n] - self.centres[at].T, at)
-        return np.concatenate([coefficients, (v[n:] - self.middle) / self.spreads])
+        y, scales = v[:n].copy(), v[n:]
+        y[len(self.shrinkage.marginals) :] /= self._stretch(scales)
+        y = _multiplied(self.inverses, y - self.centres[at].T, at)
+        return np.concatenate([y, (scales - self.middle) / self.spreads])
+
+    def _stretch(
+        self, scales: Float[np.ndarray, "groups chains"]
+    ) -> Float[np.ndarray, "curves chains"]:
+        """Return u / y."""
+        shrinkage, h = self.shrinkage, self.curvature
+        tau = shrinkage.prior.from_z(scales)[shrinkage.groups]
+        return np.sqrt((1 + h * shrinkage.sds[:, None] ** 2) / (1 + h * tau**2))
 
     def beta(self, parts: Parts) -> States:
         """Return the coefficients of the columns."""
@@ -218,12 +240,17 @@ class Target:
         slopes = np.stack([marginal.from_z_derivatives(z)[0] for marginal, z in marginals])
         n = len(slopes)
         tau, slope_of_tau = prior.from_z(parts.scales), prior.from_z_derivatives(parts.scales)[0]
-        by_scale = self._by_group(by_beta[n:] * parts.curves) * slope_of_tau
-        gradient = np.concatenate([by_beta[:n] * slopes, by_beta[n:] * tau[groups], by_scale]) - v
-        value = value - (v**2).sum(0) / 2 + self.log_shares[at] + self.log_dets[at]
-        n = self.n_coefficients
-        by_unit = _multiplied(self.roots.swapaxes(1, 2), gradient[:n], at)
-        return value, np.concatenate([by_unit, self.spreads * gradient[n:]])
+        of_each, u, stretch = tau[groups], parts.curves, self._stretch(parts.scales)
+        by_u = by_beta[n:] * of_each - u
+        # With y held, u falls as tau rises, and so does the log of the stretch.
+        fall = self.curvature * of_each / (1 + self.curvature * of_each**2)
+        by_tau = self._by_group(by_beta[n:] * u - fall * (by_u * u + 1))
+        by_y = np.concatenate([by_beta[:n] * slopes - parts.first, by_u * stretch])
+        by_scale = by_tau * slope_of_tau - parts.scales
+        value = value - (v**2).sum(0) / 2 + np.log(stretch).sum(0)
+        value += self.log_shares[at] + self.log_dets[at]
+        by_unit = _multiplied(self.roots.swapaxes(1, 2), by_y, at)
+        return value, np.concatenate([by_unit, self.spreads * by_scale])
 
     def with_new_scales(self, rng: np.random.Generator, v: States) -> States:
         """Draw scales given the coefficients, by random walks in log tau.
@@ -289,7 +316,11 @@ def chain_draws(
     log_mass = [at.log_share + at.mode.log_mass for at in modes]
     target = Target.of(shrinkage, modes, Rows.of(labels)).with_spreads(int(np.argmax(log_mass)))
     at = rng.choice(len(modes), N_CHAINS, p=softmax(log_mass))
-    kept = _rounds(rng, target, at, -(-n_draws // N_CHAINS))
+    n_kept = -(-n_draws // N_CHAINS)
+    kept = _rounds(rng, target, at, max(ROUNDS, n_kept))
+    figures = _figures(kept, target, np.array([at.z for at in modes]))
+    # Evenly spaced rounds, if fewer draws are asked for than are made.
+    kept = Kept(*(x[np.linspace(0, len(x) - 1, n_kept).round().astype(int)] for x in kept))
     n = target.n_coefficients
     states = kept.states.transpose(2, 0, 1).reshape(-1, kept.states.shape[1])  # chain after chain
     readout = shrinkage.params(states[:, :n], shrinkage.prior.from_z(states[:, n:]))
@@ -300,7 +331,6 @@ def chain_draws(
     ]
     of_weights = _weight_draws(rng, modes, places)
     params = dict(zip(model.parameters, [*columns, *readout, *of_weights], strict=True))
-    figures = _figures(kept, target, np.array([at.z for at in modes]))
     shares = np.full(len(states), 1 / len(states))
     return Fit(params, shares, figures, _findings(figures), n_chains=N_CHAINS)
 
@@ -407,7 +437,8 @@ def _findings(figures: dict[str, float]) -> list[Finding]:
     if not rhat <= RHAT:
         message = (
             f"the chains disagree about the log odds of pairs (R-hat {rhat:.3f}, above {RHAT}): "
-            f"the posterior has several modes, or n_draws is too small. Compare with NUTS."
+            f"the posterior has several modes, or n_draws is too small. Raise it, or compare with "
+            f"NUTS."
         )
         findings.append(Finding("R-hat", rhat, message))
     if not effective >= EFFECTIVE_DRAWS:

@@ -68,8 +68,9 @@ class StepSize:
 
 
 def evaluated(x: States, density: LogDensity) -> Chains:
-    """Return chains at `x`."""
-    return Chains(x, *density(x))
+    """Return chains at `x`; where the density overflows, its value is not finite."""
+    with np.errstate(all="ignore"):
+        return Chains(x, *density(x))
 
 
 def move(
@@ -97,11 +98,12 @@ def move(
     p, end = rng.standard_normal(chains.x.shape), chains
     energy = (p**2).sum(0) / 2 - chains.value
     step *= short
-    for _ in range(n_steps):
-        p = p + step / 2 * end.gradient
-        end = evaluated(end.x + step * p, density)
-        p = p + step / 2 * end.gradient
-    gain = energy - ((p**2).sum(0) / 2 - end.value)
+    with np.errstate(all="ignore"):  # of trajectories that diverge
+        for _ in range(n_steps):
+            p = p + step / 2 * end.gradient
+            end = evaluated(end.x + step * p, density)
+            p = p + step / 2 * end.gradient
+        gain = energy - ((p**2).sum(0) / 2 - end.value)
     gain = np.where(np.isfinite(gain), gain, -np.inf)
     acceptance = np.exp(np.minimum(gain, 0.0))
     taken = rng.random(acceptance.size) < acceptance
