@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextvars import ContextVar
 
 import pytest
 
@@ -167,3 +168,12 @@ def test_parts_grow_until_they_take_the_time_that_they_should(monkeypatch):
     clock = iter([0.0, 0.1, 1.0, 1.25, 2.0, 3.0, 4.0, 4.001, 5.0, 5.0]).__next__
     monkeypatch.setattr(time, "perf_counter", clock)
     assert list(paced(45, most=30)) == [1, 5, 10, 5, 24]
+
+
+def test_work_of_threads_sees_the_context_variables_of_its_caller():
+    variable = ContextVar("variable", default="default")
+    token = variable.set("of the caller")
+    try:
+        assert apart(variable.get) == "of the caller"
+    finally:
+        variable.reset(token)

@@ -20,6 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, wait
+from contextvars import copy_context
 from functools import partial
 from queue import SimpleQueue
 from types import TracebackType
@@ -115,7 +116,8 @@ class Workers:
         futures: list[Future[T]] = []
         for arguments in zip(*each, strict=True):
             future: Future[T] = Future()
-            self._tasks.put((future, partial(function, *arguments)))
+            work = partial(copy_context().run, function, *arguments)  # context variables are kept
+            self._tasks.put((future, work))
             futures.append(future)
 
         def results() -> Iterator[T]:

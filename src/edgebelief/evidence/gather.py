@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -10,11 +9,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from threadpoolctl import threadpool_limits
-from tqdm.auto import tqdm
 
 from ..data import GraphDataset, GraphRecord
 from ..data.dataset import frozen
 from ..errors import DoesNotApply, InputError, Remedy, Setting, SettingError
+from ..progress import progress_bar
 from ..threads import Workers
 from ..validate import check_signals
 from .base import Evidence
@@ -89,7 +88,7 @@ def compute_all(
         t, k = place
         return _vectors(evidence[k], t, data[t], checked[t])
 
-    bar = tqdm(desc="evidence", total=len(order), delay=3, disable=not sys.stderr.isatty())
+    bar = progress_bar(total=len(order), desc="evidence", delay=3)
     results: dict[tuple[int, int], Vectors] = {}
     # One thread per job and none within its linear algebra: they would wait for each other.
     with bar, Workers() as workers, threadpool_limits(1):

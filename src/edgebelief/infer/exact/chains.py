@@ -15,7 +15,6 @@ prior, so that predictions need one run of the network for each of them, not for
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -24,9 +23,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import softmax
-from tqdm.auto import tqdm
 
 from ...data.randomness import Key, generator
+from ...progress import progress_bar
 from ...threads import check
 from ..diagnostics import EFFECTIVE_DRAWS, Finding
 from ..model import EdgeModel
@@ -345,8 +344,7 @@ def _rounds(
     sample, kept, step = target.rows.sample(rng, MONITORED), [], StepSize(FIRST_STEP)
     dimensions = target.n_coefficients + target.shrinkage.n_scales
     chains = evaluated(rng.standard_normal((dimensions, N_CHAINS)), partial(target.density, at=at))
-    shown = sys.stderr.isatty()
-    for t in tqdm(range(WARMUP + n_rounds), "Exact: chains", delay=3, disable=not shown):
+    for t in progress_bar(iterable=range(WARMUP + n_rounds), desc="Exact: chains", delay=3):
         check()
         short = SHORT if rng.random() < SOMETIMES else 1.0
         moved = move(rng, partial(target.density, at=at), chains, step.size, short)
