@@ -250,7 +250,7 @@ VALUES = [
     ("fit", "--transform", ("x", "")),
     ("learn", "--transform", ("x", "")),
     ("score", "--cv", ("x", "")),
-    ("report", "--cv", ("nodes",)),
+    ("report", "--cv", ("x", "", "graphs")),  # there is one graph
     ("explain", "--source", ("nobody", "x" * 50_000, "")),
     ("explain", "--graph", ("7", "-1", "99999999999999999999")),
 ]
