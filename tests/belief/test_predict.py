@@ -213,6 +213,8 @@ def test_another_scale_is_warned_about(draws, data):
     larger = GraphDataset([record.e * 100 for record in data])
     with pytest.warns(BeliefWarning, match=r"100 times those that were fitted"):
         predict(draws, larger)
+    with pytest.warns(BeliefWarning, match=r"are 0 times .* \(mean or sum over signals\?\)\.$"):
+        predict(draws, GraphDataset([0 * record.e for record in data]))
 
 
 def test_another_number_of_signals_is_warned_about(draws):

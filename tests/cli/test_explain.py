@@ -64,6 +64,8 @@ def test_a_model_is_explained_by_its_terms(edgebelief, fitted, tmp_path):
     assert {"km", "road", "z", "rank sum"} <= {term["term"] for term in terms}
     assert [t["size"] for t in terms] == sorted((t["size"] for t in terms), reverse=True)
     assert (tmp_path / "terms.png").read_bytes().startswith(b"\x89PNG")
+    assert not all(term["needed"] for term in terms)
+    assert "term_importance" in edgebelief("explain", fitted / "model.eb").out
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from edgebelief.data import (
     RandomGeometric,
     SquareRootInverse,
     Tikhonov,
+    distances,
     smooth_signals,
     transformed,
 )
@@ -42,6 +43,15 @@ def test_unequal_scales_matter_to_squared_distances_alone(rng):
     assert "preprocess='standardize'" in message
     assert warned(x, "correlation") == []
     assert warned(transformed(x, "standardize")) == []
+
+
+def test_two_rows_say_little_once_scales_are_gone(rng):
+    x = rng.normal(size=(2, 6))
+    for messages in (warned(x, "correlation"), warned(transformed(x, "standardize"))):
+        assert ["there are two rows" in message for message in messages] == [True]
+    assert warned(x) == warned(rng.normal(size=(3, 6)), "correlation") == []
+    assert np.unique(distances(transformed(x, "standardize")).round(9)).tolist() == [0, 4]
+    np.testing.assert_allclose(distances(x, "correlation"), 0, atol=1e-12)
 
 
 def test_unequal_scales_of_eight_rows(rng):

@@ -104,6 +104,12 @@ def test_near_nodes_keep_their_digits_and_none_is_below_zero(rng):
     assert distances(np.stack([x[:, 0], -2 * x[:, 0]], 1), "correlation")[0] == pytest.approx(0)
 
 
+def test_copies_are_at_no_distance_whatever_correlations_round_to(rng):
+    x = rng.normal(size=(50, 20))
+    copies = distances(np.concatenate([x, -3 * x + 5], 1), "correlation")
+    assert (np.sort(copies)[:21] > 0).tolist() == [False] * 20 + [True]
+
+
 def test_undefined_distances_are_refused_by_name():
     frame = pd.DataFrame({"a": [1.0, 2, 3], "b": [1.0, 2, 3], "c": [5.0, 5, 5]})
     with pytest.raises(ValueError, match="'a' and 'b' have identical signals"):

@@ -334,8 +334,8 @@ def test_unfitted_models_say_so(method):
 
 
 NUMBERS = np.random.default_rng(0).normal(size=(9, 4))
-GAP, INFINITE, CONSTANT = (NUMBERS.copy() for _ in range(3))
-GAP[3, 2], INFINITE[3, 2], CONSTANT[:, 2] = np.nan, np.inf, 1.0
+GAP, INFINITE, CONSTANT, EMPTY = (NUMBERS.copy() for _ in range(4))
+GAP[3, 2], INFINITE[3, 2], CONSTANT[:, 2], EMPTY[:, 2] = np.nan, np.inf, 1.0, np.nan
 DATED = pd.DataFrame(NUMBERS, columns=list("abcd")).assign(
     day=pd.date_range("2024-01-01", periods=9)
 )
@@ -371,7 +371,9 @@ DATED = pd.DataFrame(NUMBERS, columns=list("abcd")).assign(
         ({}, pd.DataFrame(GAP, columns=list("abcd")), r"X\[3, 'c'\] is NaN"),
         ({"metric": "correlation"}, CONSTANT, "node 2 is constant"),
         ({"metric": "correlation"}, pd.DataFrame(CONSTANT, columns=list("abcd")), "node 'c' is"),
-        ({"metric": "correlation"}, NUMBERS[:1], r"1 sample\(s\)"),
+        ({}, NUMBERS[:1], r"at least two rows of signals; .* preprocess=None"),
+        ({"metric": "correlation"}, NUMBERS[:1], "at least two rows of signals; there is 1 sample"),
+        ({"missing": "pairwise"}, EMPTY, "node 2 has no values, only gaps"),
     ],
 )
 def test_bad_input_is_refused_with_a_reason(settings, x, message):

@@ -134,6 +134,12 @@ def test_unknown_features_and_unprepared_readouts_are_refused(data):
         _ = Additive().sizes
 
 
+def test_features_that_are_all_constant_are_refused():
+    alike = GraphDataset([np.ones(6)] * 2, [np.arange(6) % 2] * 2)
+    with pytest.raises(ValueError, match=r"the same for all pairs.*readout='affine'"):
+        prepare(0, EdgeModel(DPG(depth=10), Additive()), alike)
+
+
 def test_missing_covariates_are_named(data):
     (stack,) = data.stacks()
     with pytest.raises(ValueError, match="no covariate \\['age'\\]"):

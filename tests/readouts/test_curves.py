@@ -81,6 +81,15 @@ def test_float32_agrees_with_float64(x64, x):
     assert np.abs(short - columns(curve, x)).max() < 1e-3
 
 
+@pytest.mark.parametrize("unit", [2.0**-60, 2.0**60])
+def test_the_unit_of_the_feature_does_not_matter(x, unit):
+    """Neither in float32, which cannot hold the cube of the inverse of such a unit."""
+    of_x, of_units = (
+        np.asarray(curve_of(v).columns(jnp.asarray(v, jnp.float32))) for v in (x, unit * x)
+    )
+    np.testing.assert_allclose(of_units, of_x, atol=1e-5)
+
+
 def test_a_binary_feature_gets_a_line_alone():
     curve = curve_of(np.array([0.0, 1.0, 1.0, 0.0, 1.0]))
     assert curve.n_wiggles == 0

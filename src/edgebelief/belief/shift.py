@@ -36,10 +36,11 @@ def warn_if_unlike(posterior: Posterior, data: GraphDataset) -> None:
     larger = new.scale / fitted.scale if fitted.scale else np.inf
     ratio = 1.0 if new.scale == fitted.scale else larger  # both may be zero
     if not 1 / SCALE < ratio < SCALE:
+        divide = f", or divide by {ratio:.3g}" if 0 < ratio < np.inf else ""
         problems.append(
             f"the distances are {ratio:.3g} times those that were fitted (medians {new.scale:.3g} "
             f"and {fitted.scale:.3g}). A network reads them on the fitted scale: use the same "
-            f"definition (mean or sum over signals?), or divide by {ratio:.3g}."
+            f"definition (mean or sum over signals?){divide}."
         )
     if new.n_signals is not None and fitted.n_signals is not None:
         noise = [float(np.sqrt(2 / n)) for n in (new.n_signals, fitted.n_signals)]

@@ -328,6 +328,10 @@ def explained(
         this.show(table, "terms, by how much they move the logit")
         needed = table["needed"].sum()
         this.say(f"the labels need {needed} of {len(table)}; the bands of the others hold zero")
+        if needed < len(table):
+            this.say(
+                "terms with the same information hide each other: see term_importance (Python)"
+            )
         this.answer = {"terms": _records(table)}
     if out is not None:
         if out.suffix.lower() in PICTURES:
@@ -379,6 +383,13 @@ def _need_labels(given: Given, X: Data, A: Labels, otherwise: str) -> None:
         raise InputError(
             f"{given.paths[0]}: no edge is known; give --labels or --groups. {otherwise}"
         )
+    if A is not None and not any(_is_any_known(labels.to_numpy()) for labels in A):
+        problem = f"no edge is known: every label is empty. {otherwise}"
+        raise InputError(problem, where=given.labels[0])
+
+
+def _is_any_known(labels: np.ndarray) -> bool:
+    return bool(np.isfinite(labels[np.triu_indices(len(labels), 1)]).any())
 
 
 def _records(table: pd.DataFrame | None) -> list[dict[str, Any]] | None:

@@ -322,10 +322,16 @@ def _label_matrix(
     strangers = [name for name in matrix.columns if name not in known]
     missing = [name for name in names if name not in matrix.columns]
     if missing or (strangers and not some_nodes):
-        odd, where = (missing, "are not in it") if missing else (strangers, "are not in the data")
+        odd, where, hint = strangers, "are not in the data", ""
+        if missing:
+            odd, where = missing, "are not in it"
+            hint = f" It has {[str(name) for name in matrix.columns[:3]]} ..."
+            if known & set(matrix.columns):
+                hint += " Leave the missing out of the data (--nodes), or add them: an empty cell"
+                hint += " is an unknown label."
+            hint += _on_its_side(list(matrix.columns), names, rows)
         raise InputError(
-            f"{path}: nodes {odd[:5]} {where}; labels and data must name the same nodes."
-            f"{_on_its_side(list(matrix.columns), names, rows)}"
+            f"{path}: nodes {odd[:5]} {where}; labels and data must name the same nodes.{hint}"
         )
     matrix = matrix.loc[names, names]
     try:
@@ -383,6 +389,10 @@ def read_groups(path: Path, names: Collection[str] = ()) -> dict[str, str]:
     table = read_table(path)
     if table.shape[1] < 2:
         raise InputError(f"{path}: groups are a table of two columns, the node and its group.")
+    others = [str(name) for name in table.columns[1:]]
+    if len(others) > 1 and set(others) <= set(names):
+        problem = "its columns are nodes, as of an adjacency; give that as --labels"
+        raise InputError(problem, where=path, remedy="Groups are a table of a node and its group")
     rows = table.iloc[:, :2].astype(str).to_numpy().tolist()
     header = [str(name) for name in table.columns[:2]]
     no_header = header[0] in names and header[0] not in (row[0] for row in rows)

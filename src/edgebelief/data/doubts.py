@@ -1,4 +1,4 @@
-"""Warn of tables of signals that look wrong: unequal scales, trends, nodes in the rows.
+"""Warn of tables of signals that look wrong: two rows, unequal scales, trends, nodes in the rows.
 
 Distances are computed all the same, and mean little: squared differences of columns on unequal
 scales compare the scales; two series that wander are correlated whether joined or not (spurious
@@ -64,7 +64,7 @@ def warn_of_doubts(
     stacklevel : int
         As in `warnings.warn`.
     """
-    found = []
+    found = [_two_rows(x, metric)]
     if len(x) >= FEW and metric in ("sqeuclidean", "log-euclidean"):
         found.append(_unequal(x))
     if len(x) >= FEW_FOR_TRENDS:
@@ -74,6 +74,14 @@ def warn_of_doubts(
     for warning in found:
         if warning is not None:
             warnings.warn(warning.but(graph=graph), stacklevel=stacklevel)
+
+
+def _two_rows(x: Float[np.ndarray, "signals nodes"], metric: object) -> InputWarning | None:
+    # Standardized, any two values are 1 and -1.
+    if len(x) != 2 or not (metric == "correlation" or np.allclose(np.abs(x), 1)):
+        return None
+    problem = "there are two rows; standardized, or as correlations, all pairs of values are alike"
+    return InputWarning(f"{problem}, or opposite, and distances say no more", remedy="Add rows")
 
 
 def _unequal(x: Float[np.ndarray, "signals nodes"]) -> InputWarning | None:

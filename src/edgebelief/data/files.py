@@ -237,8 +237,8 @@ def edges_to_matrix(
     if len(first) < len(ends):
         row = int(np.setdiff1d(np.arange(len(ends)), first)[0])
         source, target = ends[row]
-        problem = f"the pair {source!r}, {target!r} is listed twice (edges have no direction)."
-        raise InputError(problem, where=f"{where}, row {row + 2}")
+        problem = f"the pair {source!r}, {target!r} is listed twice (edges have no direction)"
+        raise InputError(problem, where=f"{where}, row {row + 2}", remedy="Keep one of the rows")
     matrix = np.full((len(names), len(names)), float(fill))
     matrix[i, j] = matrix[j, i] = numbers
     np.fill_diagonal(matrix, 0.0)

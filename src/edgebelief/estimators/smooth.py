@@ -327,7 +327,7 @@ default="sqeuclidean"
         if precomputed and hasattr(X, "index") and X.shape[0] == X.shape[1]:
             X = validate.same_nodes(X, "distances")
         _check_columns(X)
-        several = self.bootstrap or precomputed or self.metric == "correlation" or self._way()
+        several = self.bootstrap or precomputed
         try:
             # Whether all are finite is checked below, by a message that names the node.
             least = {"ensure_min_samples": 2 if several else 1, "ensure_min_features": 2}

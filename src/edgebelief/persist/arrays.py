@@ -47,7 +47,8 @@ def terms_out(readout: Readout) -> tuple[list[list[Any]], Arrays]:
             arrays[f"{k}.shares"] = np.asarray(curve.shares)
         else:
             settings.append([term.name, curve.centre, curve.spread])
-            arrays |= {f"{k}.{part}": np.asarray(getattr(curve, part)) for part in CURVE}
+            parts = np.asarray(curve.knots), curve.of_x, np.asarray(curve.gram)
+            arrays |= {f"{k}.{part}": array for part, array in zip(CURVE, parts, strict=True)}
     return settings, arrays
 
 
@@ -85,7 +86,7 @@ def _curve(arrays: Arrays, k: int, centre: float, spread: float) -> Curve | None
     knots, pieces, gram = (arrays[f"{k}.{part}"] for part in CURVE)
     sound = (
         type(centre) is type(spread) is float
-        and spread > 0
+        and 1e-50 < spread < 1e50  # distances, in float32, have no others
         and knots.ndim == 1
         and knots.size >= 2
         and gram.ndim == 2
@@ -94,7 +95,7 @@ def _curve(arrays: Arrays, k: int, centre: float, spread: float) -> Curve | None
         and (np.diff(knots) > 0).all()
         and _are_finite(knots, pieces, gram)
     )
-    return Curve(centre, spread, knots, pieces, gram) if sound else None
+    return Curve.of_powers(centre, spread, knots, pieces, gram) if sound else None
 
 
 def family_out(family: ThetaPosterior | WeightedThetaPosterior) -> Arrays:

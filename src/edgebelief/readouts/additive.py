@@ -14,7 +14,7 @@ from jaxtyping import ArrayLike, Float, Int
 
 from ..data.dataset import Stack
 from ..edges import Support
-from ..errors import InputError, Remedy, Setting
+from ..errors import InputError, Remedy, Setting, shortened
 from ..networks import Output
 from .base import Columns, Pairs, PerEdge, Readout
 from .curves import AnyArray, Term, coefficient_slices, curve_of, levels_of
@@ -189,8 +189,14 @@ class Additive(Readout):
             curve = levels_of(x, levels[name]) if name in levels else curve_of(x)
             if curve is not None:
                 terms.append(Term(name, curve))
+        if not terms:
+            raise InputError(
+                f"{shortened(', '.join(all_values), 100)}: each of these is the same for all pairs"
+                f", so there is nothing to make a curve of",
+                remedy=Remedy("Use {}", Setting("readout", "affine")),
+            )
         readout = readout.with_terms(tuple(terms))
-        return replace(readout, unit=1 / math.sqrt(readout.sizes["scales"])) if terms else readout
+        return replace(readout, unit=1 / math.sqrt(readout.sizes["scales"]))
 
     def reduce(self, output: Output, support: Support, pairs: Pairs | None) -> Columns:
         """Compute the columns that the logits are linear in: a, -1, and those of the curves."""

@@ -15,7 +15,8 @@ that goes on makes belief certain far from all labels.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import factorial
+from dataclasses import replace
+from math import factorial, log2
 from typing import ClassVar
 
 import equinox as eqx
@@ -40,15 +41,45 @@ class Curve(eqx.Module):
     spread: float = eqx.field(static=True)
     knots: Float[np.ndarray, " knots"]
     pieces: Float[np.ndarray, "4 intervals wiggles"]
-    """Polynomial coefficients of each r_k between each two knots, the cubic one first."""
+    """Polynomial coefficients of each r_k between each two knots, the cubic one first.
+
+    Of (x - knot) / unit, so that float32 holds them whatever the unit of x.
+    """
     gram: Float[np.ndarray, "columns columns"]
     """Mean products of the line and the r_k, over the pairs in the data."""
     names: ClassVar[tuple[str, ...]] = ()
     """The names of the levels of a category: none, for a curve is of a number."""
 
     @property
+    def unit(self) -> float:
+        """The power of two nearest the spread: to divide by it does not round."""
+        return 2.0 ** round(log2(self.spread))
+
+    @property
     def n_wiggles(self) -> int:
         return self.pieces.shape[-1]
+
+    @classmethod
+    def of_powers(
+        cls,
+        centre: float,
+        spread: float,
+        knots: Float[np.ndarray, " knots"],
+        pieces: Float[np.ndarray, "4 intervals wiggles"],
+        gram: Float[np.ndarray, "columns columns"],
+    ) -> Curve:
+        """Make a curve from coefficients of powers of x - knot, as model files have them."""
+        curve = cls(centre, spread, knots, pieces, gram)
+        return replace(curve, pieces=pieces * curve._units)
+
+    @property
+    def of_x(self) -> Float[np.ndarray, "4 intervals wiggles"]:
+        """The coefficients of powers of x - knot."""
+        return np.asarray(self.pieces) / self._units
+
+    @property
+    def _units(self) -> Float[np.ndarray, "4 1 1"]:
+        return self.unit ** np.array([3.0, 2.0, 1.0, 0.0])[:, None, None]
 
     @property
     def scales(self) -> tuple[int, ...]:
@@ -68,7 +99,7 @@ class Curve(eqx.Module):
         if not self.n_wiggles:
             return line
         interval = jnp.searchsorted(knots[1:-1], x, side="right")
-        u = (x - knots[interval])[..., None]
+        u = ((x - knots[interval]) / self.unit)[..., None]
         cubic, square, linear, constant = jnp.asarray(self.pieces, x.dtype)[:, interval]
         return jnp.concatenate([line, ((cubic * u + square) * u + linear) * u + constant], -1)
 
@@ -179,7 +210,8 @@ def curve_of(x: Float[np.ndarray, " pairs"]) -> Curve | None:
     rate = straight[1] / spread
     pieces[2] -= rate
     pieces[3] -= straight[0] + rate * (starts[:, None] - centre)
-    return Curve(centre, spread, ends, pieces / size, columns.T @ columns / len(x))
+    gram = columns.T @ columns / len(x)
+    return Curve.of_powers(centre, spread, ends, pieces / size, gram)
 
 
 def _apart(knots: Float[np.ndarray, " knots"]) -> Float[np.ndarray, " fewer"]:
