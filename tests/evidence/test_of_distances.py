@@ -10,6 +10,7 @@ from edgebelief.convex import ConvergenceWarning
 from edgebelief.data import ErdosRenyi, expected_distances
 from edgebelief.edges import Complete
 from edgebelief.evidence import Diffusion, MostLikelyGraph, Precision, Profile, SmoothStructure
+from edgebelief.evidence.smooth import GROUND
 
 
 def resistances(a):
@@ -99,7 +100,8 @@ def test_the_most_likely_graph_of_a_graphs_resistances_is_the_graph(rng):
     weight, common, leverage, slack = MostLikelyGraph().of(resistances(a))
     b = a / np.sqrt(np.outer(d, d))
     np.testing.assert_allclose(weight, b, atol=1e-4)
-    np.testing.assert_allclose(off(common), off(b @ b), atol=1e-4)
+    root = np.sqrt(np.diagonal(b @ b))
+    np.testing.assert_allclose(common, b @ b / np.outer(root, root), atol=1e-4)
     np.testing.assert_allclose(leverage, a * resistances(a), atol=1e-4)
     np.testing.assert_allclose(slack, 0, atol=1e-4)
 
@@ -115,7 +117,7 @@ def test_equal_distances_have_a_closed_form():
     e = 5.0 * (1 - np.eye(6))
     weight, common, leverage, slack = MostLikelyGraph().of(e)
     np.testing.assert_allclose(off(weight), 1 / 5, atol=1e-5)
-    np.testing.assert_allclose(off(common), 4 / 25, atol=1e-5)
+    np.testing.assert_allclose(off(common), 4 / 5, atol=1e-5)  # 4/25 over 5/25
     np.testing.assert_allclose(off(leverage), 2 / 6, atol=1e-5)
     np.testing.assert_allclose(slack, 0, atol=1e-4)
 
@@ -201,22 +203,30 @@ def test_structure_of_the_smooth_graph(rng):
     a = solve(e, 0.5 / np.median(Complete(9).to_vector(e))).adjacency()
     d = a.sum(0)
     graph = nx.from_numpy_array(a)
+    graph.add_weighted_edges_from((i, "ground", GROUND * d.mean()) for i in range(9))
+    ohms = np.zeros((9, 9))
+    shared = np.array(
+        [[sum(a[i, k] * a[k, j] / d[k] for k in range(9)) for j in range(9)] for i in range(9)]
+    )
     for i in range(9):
         for j in range(i):
             assert weight[i, j] == pytest.approx(a[i, j] / np.sqrt(d[i] * d[j]), abs=1e-8)
-            shared = sum(a[i, k] * a[k, j] / d[k] for k in range(9)) / np.sqrt(d[i] * d[j])
-            assert common[i, j] == pytest.approx(shared, abs=1e-8)
-            ohms = nx.resistance_distance(graph, i, j, weight="weight", invert_weight=False)
-            # What joins nodes to ground takes a thousandth of the mean degree's.
-            assert resistance[i, j] == pytest.approx(np.log(ohms * d.mean()), abs=0.01)
+            expected = shared[i, j] / np.sqrt(shared[i, i] * shared[j, j])
+            assert common[i, j] == pytest.approx(expected, abs=1e-8)
+            ohms[i, j] = nx.resistance_distance(graph, i, j, "weight", invert_weight=False)
+    below = np.tril_indices(9, -1)
+    log_ohms = np.log(ohms[below])
+    np.testing.assert_allclose(resistance[below], log_ohms - np.median(log_ohms), atol=1e-8)
 
 
 def test_resistance_between_components_is_large_and_finite():
     e = 1.0 + 1e3 * (np.arange(6)[:, None] // 3 != np.arange(6) // 3) - np.eye(6)
     _, _, resistance = SmoothStructure(thetas=(1.0,)).of(e)
-    assert resistance[0, 1] < 1
-    # Each component is a node of its own, joined to ground by 3 x 0.001.
-    assert resistance[0, 4] == pytest.approx(np.log(2 / 0.003), abs=0.01)
+    # Each component is complete; relative to the mean degree, its weights are 1/2.
+    within = 2 / (3 / 2 + GROUND)
+    across = 2 / (3 * GROUND) + 4 / 3 / (3 / 2 + GROUND)
+    assert resistance[0, 4] == pytest.approx(0, abs=1e-6)  # 9 of the 15 pairs: the median
+    assert resistance[0, 1] == pytest.approx(np.log(within / across), abs=1e-6)
 
 
 def test_expected_distances_of_any_graph_give_back_the_graph():

@@ -15,7 +15,7 @@ from ..convex import ConvergenceWarning
 from ..edges import Complete
 from ..validate import check_least
 from .base import Evidence, OnPairs, Values
-from .numerics import typical
+from .numerics import over_roots, typical
 
 # Distances below this fraction of the typical one count as this fraction: a distance of zero has no
 # finite weight. Distances below zero, as logarithms are, have no likelihood at all.
@@ -40,7 +40,7 @@ class MostLikelyGraph(Evidence):
     A the matrix of w, d = A 1, four channels:
 
         weight     B_ij,  B = D^-1/2 A D^-1/2
-        common     (B^2)_ij
+        common     (B^2)_ij / sqrt((B^2)_ii (B^2)_jj)
         leverage   w_ij R_ij    in [0, 1]: how much the likelihood would lose without the edge
         slack      1 - R_ij / e_ij    in [0, 1]: how far a pair without an edge is from having one
 
@@ -92,7 +92,7 @@ class MostLikelyGraph(Evidence):
         d = a.sum(0)
         b = a / np.sqrt(np.outer(d, d))
         slack = support.to_matrix(np.maximum(1 - r / e, 0.0))
-        return b, b @ b, support.to_matrix(w * r), slack
+        return b, over_roots(b @ b), support.to_matrix(w * r), slack
 
     def seconds(self, n_nodes: int, n_signals: float) -> float:
         return 2e-2 + 6e-8 * n_nodes**3

@@ -9,11 +9,12 @@ import numpy as np
 from ..convex import solve
 from ..edges import Complete
 from .base import Evidence, OnPairs, Values
-from .numerics import check_positive, typical
+from .numerics import check_positive, off_diagonal, over_roots, typical
 
 # What joins each node to a common ground, relative to the mean degree: it makes resistances between
-# the components of a graph finite, about 2/(n GROUND) for components of n nodes.
-GROUND = 1e-3
+# the components of a graph finite, about 2/(n GROUND) for components of n nodes. With a smaller one
+# the channel of a graph with components is unlike that of a connected graph.
+GROUND = 0.01
 
 # Distances beyond this many typical ones count as this many: theta times them, squared, must leave
 # digits for the weights, and no pair so far apart has one.
@@ -28,10 +29,12 @@ class SmoothStructure(Evidence):
     and
 
         weight:      B_ij,  B = D^-1/2 A D^-1/2
-        common:      (B^2)_ij
-        resistance:  log(K_ii + K_jj - 2 K_ij),  K = ((D - A) / mean(d) + g I)^-1
+        common:      (B^2)_ij / sqrt((B^2)_ii (B^2)_jj)
+        resistance:  log R_ij - median log R,  R_ij = K_ii + K_jj - 2 K_ij,
+                     K = ((D - A) / mean(d) + g I)^-1
 
-    g = 0.001 keeps the resistance between components finite.
+    g = 0.01 keeps the resistance between components finite. Relative to the graph, the channels of
+    graphs of unlike sizes and densities can be compared.
 
     Time is that of some Newton steps and an inverse for each theta: O(N^3).
 
@@ -73,7 +76,7 @@ class SmoothStructure(Evidence):
             a = solve(e, theta).adjacency()
             d = a.sum(0)
             b = a / np.sqrt(np.outer(d, d))
-            channels += [b, b @ b, log_resistance(a)]
+            channels += [b, over_roots(b @ b), log_resistance(a)]
         return tuple(channels)
 
     def seconds(self, n_nodes: int, n_signals: float) -> float:
@@ -81,9 +84,13 @@ class SmoothStructure(Evidence):
 
 
 def log_resistance(a: OnPairs) -> OnPairs:
-    """Return log effective resistances of a weighted graph, each node joined to ground a little."""
+    """Return log effective resistances of a weighted graph, relative to their median.
+
+    Each node is joined to ground a little.
+    """
     d = a.sum(0)
     k = np.linalg.inv((np.diag(d) - a) / d.mean() + GROUND * np.eye(len(a)))
     r = np.diagonal(k)[:, None] + np.diagonal(k) - 2 * k
-    np.fill_diagonal(r, 1.0)  # log 1 = 0; their own resistance means nothing
-    return np.log(r)
+    np.fill_diagonal(r, 1.0)  # their own resistance means nothing
+    log_r = np.log(r)
+    return log_r - np.median(off_diagonal(log_r))
