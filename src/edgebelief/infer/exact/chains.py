@@ -15,7 +15,7 @@ prior, so that predictions need one run of the network for each of them, not for
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import NamedTuple
@@ -35,8 +35,11 @@ from .laplace import ThetaMode
 from .regression import Labels
 from .shrinkage import LEAST, Shrinkage
 
-# Chains, rounds of warm-up, in which the step size is learned, and rounds after it at the least.
-N_CHAINS, WARMUP, ROUNDS = 16, 150, 250
+# Chains, rounds of warm-up, in which the step size is learned, and rounds after it: at the least,
+# and at the most, where draws are not yet worth EFFECTIVE_DRAWS.
+N_CHAINS, WARMUP, ROUNDS, MOST_ROUNDS = 16, 150, 250, 2000
+# Rounds that are added should make draws worth this many times what is asked for.
+SPARE = 1.2
 # The first step size of trajectories; the step of the difference that tells a curvature.
 FIRST_STEP, STEP = 0.1, 1e-2
 # In this share of the rounds steps are shorter by this factor, which frees a chain from where the
@@ -286,16 +289,16 @@ class Target:
         return np.add.reduceat(values, self.starts, axis=0)
 
 
-class Kept(NamedTuple):
-    """What is kept of the rounds after warm-up."""
+class Round(NamedTuple):
+    """What is kept of a round after warm-up; of several, stacked along a first axis."""
 
-    states: Float[np.ndarray, "rounds dimensions chains"]
-    at: Int[np.ndarray, "rounds chains"]
-    log_odds: Float[np.ndarray, "rounds pairs chains"]
-    value: Float[np.ndarray, "rounds chains"]
-    acceptance: Float[np.ndarray, "rounds chains"]
-    divergent: Bool[np.ndarray, "rounds chains"]
-    jumped: Float[np.ndarray, "rounds chains"]
+    states: Float[np.ndarray, "*rounds dimensions chains"]
+    at: Int[np.ndarray, "*rounds chains"]
+    log_odds: Float[np.ndarray, "*rounds pairs chains"]
+    value: Float[np.ndarray, "*rounds chains"]
+    acceptance: Float[np.ndarray, "*rounds chains"]
+    divergent: Bool[np.ndarray, "*rounds chains"]
+    jumped: Float[np.ndarray, "*rounds chains"]
 
 
 def chain_draws(
@@ -319,7 +322,7 @@ def chain_draws(
     kept = _rounds(rng, target, at, max(ROUNDS, n_kept))
     figures = _figures(kept, target, np.array([at.z for at in modes]))
     # Evenly spaced rounds, if fewer draws are asked for than are made.
-    kept = Kept(*(x[np.linspace(0, len(x) - 1, n_kept).round().astype(int)] for x in kept))
+    kept = Round(*(x[np.linspace(0, len(x) - 1, n_kept).round().astype(int)] for x in kept))
     n = target.n_coefficients
     states = kept.states.transpose(2, 0, 1).reshape(-1, kept.states.shape[1])  # chain after chain
     readout = shrinkage.params(states[:, :n], shrinkage.prior.from_z(states[:, n:]))
@@ -339,12 +342,17 @@ def _rounds(
     target: Target,
     at: Places,
     n_rounds: int,
-) -> Kept:
-    """Run all chains from values of theta `at`: warm-up, and then `n_rounds`."""
-    sample, kept, step = target.rows.sample(rng, MONITORED), [], StepSize(FIRST_STEP)
+) -> Round:
+    """Run all chains from values of theta `at`: warm-up, and then `n_rounds` or more.
+
+    As many again follow, up to `MOST_ROUNDS`, until the log odds of all monitored pairs are worth
+    `EFFECTIVE_DRAWS` independent draws.
+    """
+    sample, step = target.rows.sample(rng, MONITORED), StepSize(FIRST_STEP)
+    kept: list[Round] = []
     dimensions = target.n_coefficients + target.shrinkage.n_scales
     chains = evaluated(rng.standard_normal((dimensions, N_CHAINS)), partial(target.density, at=at))
-    for t in progress_bar(iterable=range(WARMUP + n_rounds), desc="Exact: chains", delay=3):
+    for t in _until_enough(kept, n_rounds):
         check()
         short = SHORT if rng.random() < SOMETIMES else 1.0
         moved = move(rng, partial(target.density, at=at), chains, step.size, short)
@@ -360,8 +368,24 @@ def _rounds(
         if t >= WARMUP:
             v = target.from_unit(chains.x, at)
             log_odds = sample.margins(target.beta(target.split(v)), at)
-            kept.append((v, at, log_odds, chains.value, moved.acceptance, moved.divergent, jumped))
-    return Kept(*(np.stack(part) for part in zip(*kept, strict=True)))
+            diagnostics = moved.acceptance, moved.divergent, jumped
+            kept.append(Round(v, at, log_odds, chains.value, *diagnostics))
+    return Round(*(np.stack(part) for part in zip(*kept, strict=True)))
+
+
+def _until_enough(kept: list[Round], n_rounds: int) -> Iterator[int]:
+    """Count rounds until those that are `kept` are enough; see `_rounds`."""
+    end, most, t = WARMUP + n_rounds, WARMUP + max(MOST_ROUNDS, n_rounds), 0
+    with progress_bar(total=end, desc="Exact: chains", delay=3) as bar:
+        while t < end:
+            yield t
+            bar.update()
+            t += 1
+            if t == end < most:
+                effective = _worst(np.stack([each.log_odds for each in kept])).effective
+                if not effective >= EFFECTIVE_DRAWS:  # NaN is not
+                    needed = SPARE * EFFECTIVE_DRAWS / max(effective, 1.0) * len(kept)
+                    end = bar.total = min(WARMUP + int(needed), most)
 
 
 def _jump(
@@ -402,26 +426,34 @@ def _weight_draws(
     return list(columns)
 
 
-def _figures(kept: Kept, target: Target, theta: Float[np.ndarray, " values"]) -> dict[str, float]:
-    """Compute the convergence diagnostics of log odds, and of parameters and scales."""
+class Worst(NamedTuple):
+    """The largest R-hat and the smallest effective number of draws of several series."""
+
+    rhat: float
+    effective: float
+
+
+def _worst(series: Float[np.ndarray, "rounds series chains"]) -> Worst:
     from arviz_stats.base import array_stats  # slow to import
 
-    def worst(series: Float[np.ndarray, "rounds series chains"]) -> tuple[float, float]:
-        each = np.ascontiguousarray(np.moveaxis(np.asarray(series, float), 1, 0).swapaxes(1, 2))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            effective = array_stats.ess(each, method="bulk")
-            return float(np.max(array_stats.rhat(each))), float(np.min(effective))
+    each = np.ascontiguousarray(np.moveaxis(np.asarray(series, float), 1, 0).swapaxes(1, 2))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        effective = array_stats.ess(each, method="bulk")
+        return Worst(float(np.max(array_stats.rhat(each))), float(np.min(effective)))
 
+
+def _figures(kept: Round, target: Target, theta: Float[np.ndarray, " values"]) -> dict[str, float]:
+    """Compute the convergence diagnostics of log odds, and of parameters and scales."""
     first = kept.states[:, : len(target.shrinkage.marginals)]
     parameters = [first, kept.states[:, target.n_coefficients :]]
     parameters += [theta[kept.at][:, None]] if theta.size > 1 else []
-    rhat, effective = worst(kept.log_odds)
-    of_parameters = worst(np.concatenate(parameters, 1))
+    rhat, effective = _worst(kept.log_odds)
+    of_parameters = _worst(np.concatenate(parameters, 1))
     figures = {
         "R-hat": rhat,
         "effective draws": effective,
-        "R-hat (parameters)": of_parameters[0],
-        "effective draws (parameters)": of_parameters[1],
+        "R-hat (parameters)": of_parameters.rhat,
+        "effective draws (parameters)": of_parameters.effective,
         "divergences": float(kept.divergent.sum()),
         "acceptance": float(kept.acceptance.mean()),
     }
