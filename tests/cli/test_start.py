@@ -59,6 +59,7 @@ REFUSED = [
     (["predict", "old.eb", "old.csv", "old.csv", "-o", "new.graphml"], 2, "holds one graph"),
     (["check", "old.npz", "--out", "old.png"], 3, "--force replaces it"),
     (["check", "old.npz", "--model", "none.eb"], 3, "none.eb: no such file"),
+    (["check", "old.npz", "--model", "old.eb", "--size-aware"], 2, "old.eb has its own settings"),
     (["check", "old.csv", "--groups", "old.csv", "--weighted"], 2, "by how much"),
     (["score", "old.eb", "none.npz"], 3, "none.npz: no such file"),
     (["explain", "old.eb", "--source", "a"], 2, "give all three or none"),

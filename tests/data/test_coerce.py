@@ -498,3 +498,8 @@ def test_groups_in_the_order_of_the_nodes():
 def test_groups_that_say_nothing_are_refused(groups, names, words):
     with pytest.raises(InputError, match=words):
         same_group(groups, names)
+
+
+def test_ragged_signals_in_a_list_of_graphs_are_refused():
+    with pytest.raises(ValueError, match="graph 0: signals must be an array of numbers"):
+        graphs_from([[[], None]], metric="sqeuclidean")

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from edgebelief import SmoothGraph
 from edgebelief.data import (
     BarabasiAlbert,
     ErdosRenyi,
@@ -43,6 +44,18 @@ def test_unequal_scales_matter_to_squared_distances_alone(rng):
     assert "preprocess='standardize'" in message
     assert warned(x, "correlation") == []
     assert warned(transformed(x, "standardize")) == []
+
+
+def test_distances_are_no_signals(rng):
+    x = rng.normal(size=(6, 6))
+    frame = pd.DataFrame(x + x.T, list("abcdef"), list("abcdef"))
+    with pytest.warns(InputWarning, match="metric='precomputed'"):
+        graphs_from(frame, metric="correlation")
+    with pytest.warns(InputWarning, match="metric='precomputed'"):
+        SmoothGraph(degree=2).fit(frame)
+    [message] = warned(frame, "correlation")
+    assert "matrix of distances" in message
+    assert warned(x, "correlation", sides=(range(6), range(6))) == []
 
 
 def test_two_rows_say_little_once_scales_are_gone(rng):

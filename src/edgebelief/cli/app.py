@@ -286,6 +286,8 @@ def check(
     tables.check(*more, out=out, suffixes=PICTURES, force=force)
     if model is None:
         check_kinds(chosen.metric, tables.transpose, tables.groups, chosen.weighted)
+    else:
+        chosen.refuse_beside(model)
     settings = chosen.settings()
     how = {"statistic": statistic, "n": draws, "key": seed}
     from .commands import checked

@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -277,6 +277,15 @@ class ModelOptions:
         check_name(self.prior)
         self._scale()
         self._evidence()
+
+    def refuse_beside(self, model: Path) -> None:
+        """Refuse all of these options beside a fitted model, which would not heed them."""
+        for field in fields(self):
+            if getattr(self, field.name) != field.default:
+                name = field.name.replace("_", "-")
+                raise Misused(
+                    f"--{name} is for a model to be fitted; {model} has its own settings."
+                )
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of a `GraphLearner` that these options mean."""

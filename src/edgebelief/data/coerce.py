@@ -21,7 +21,6 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from numpy.typing import ArrayLike
 
 from ..errors import InputError, InputTypeError, InputWarning, Remedy, Setting, SettingError
 from ..room import check_room
@@ -201,8 +200,8 @@ def _measured(
             e = _checked_shape(part if _is_frame(part) else as_floats(part, "X"))
             return e, names, None, None
     with _in_graph(t):
-        _check_orientation(part, label)
         x = check_signals(part, names, allow_nan=missing == "pairwise")
+        _check_orientation(x.shape, label)
         check_room(x.shape[1])  # N columns become N(N-1)/2 pairs
         if preprocess is not None:
             part = transformed(part, preprocess)
@@ -235,16 +234,16 @@ def _checked_shape(distances: Any) -> Any:
     return distances
 
 
-def _check_orientation(signals: ArrayLike, label: Any) -> None:
+def _check_orientation(shape: tuple[int, ...], label: Any) -> None:
     """Refuse signals that lie on their side, where the labels' size tells."""
-    shape, n_nodes = np.shape(signals), 0
+    n_nodes = 0
     remedy: list[str | Remedy] = [TRANSPOSE]
     if isinstance(label, nx.Graph):
         n_nodes = label.number_of_nodes()
         remedy += ["give the label graph all of its nodes, those without edges too"]
     elif np.ndim(label) == 2 and not _is_edge_list(label):
         n_nodes = label.shape[0]
-    if len(shape) == 2 and n_nodes == shape[0] != shape[1]:
+    if n_nodes == shape[0] != shape[1]:
         problem = (
             f"have a column per node; these have shape {shape}, and the labels {n_nodes} nodes"
         )

@@ -1,4 +1,4 @@
-"""Warn of tables of signals that look wrong: two rows, unequal scales, trends, nodes in the rows.
+"""Warn of tables of signals that look wrong: too few rows, distances, unequal scales, trends.
 
 Distances are computed all the same, and mean little: squared differences of columns on unequal
 scales compare the scales; two series that wander are correlated whether joined or not (spurious
@@ -64,7 +64,7 @@ def warn_of_doubts(
     stacklevel : int
         As in `warnings.warn`.
     """
-    found = [_two_rows(x, metric)]
+    found = [_two_rows(x, metric), _matrix_of_pairs(x, sides)]
     if len(x) >= FEW and metric in ("sqeuclidean", "log-euclidean"):
         found.append(_unequal(x))
     if len(x) >= FEW_FOR_TRENDS:
@@ -82,6 +82,21 @@ def _two_rows(x: Float[np.ndarray, "signals nodes"], metric: object) -> InputWar
         return None
     problem = "there are two rows; standardized, or as correlations, all pairs of values are alike"
     return InputWarning(f"{problem}, or opposite, and distances say no more", remedy="Add rows")
+
+
+def _matrix_of_pairs(
+    x: Float[np.ndarray, "signals nodes"], sides: tuple[Iterable[object], Iterable[object]] | None
+) -> InputWarning | None:
+    if x.shape[0] != x.shape[1]:
+        return None
+    rows, columns = ([str(name) for name in side] for side in sides or ((), ()))
+    is_named = rows == columns and not all(name.isdigit() for name in rows)
+    if not is_named and not np.array_equal(x, x.T):
+        return None
+    return InputWarning(
+        "rows and columns are alike, as in a matrix of distances, and it is read as signals",
+        remedy=Remedy("If it holds distances, say so", Setting("metric", "precomputed")),
+    )
 
 
 def _unequal(x: Float[np.ndarray, "signals nodes"]) -> InputWarning | None:
