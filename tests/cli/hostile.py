@@ -33,6 +33,8 @@ import pandas as pd
 
 SECONDS, BYTES, WIDTH = 60, 1.5 * 2**30, 500
 N_NODES, N_SIGNALS = 8, 40
+# The first nodes, which a list of nodes names.
+WANTED = 6
 NAMES = [f"node{i}" for i in range(N_NODES)]
 
 
@@ -140,7 +142,7 @@ def make_files(folder: Path) -> None:
     groups.to_csv(folder / "groups.csv", index=False)
     covariates = pd.DataFrame({"node": NAMES, "size": rng.normal(size=N_NODES).round(3)})
     covariates.to_csv(folder / "covariates.csv", index=False)
-    (folder / "nodes.txt").write_text("\n".join(NAMES[:6]) + "\n")
+    (folder / "nodes.txt").write_text("\n".join(NAMES[:WANTED]) + "\n")
     medians = {"theta": 1.0, "delta": 100.0, "b": 1.0}
     prior = {k: {"kind": "lognormal", "median": m, "log_sd": 1.0} for k, m in medians.items()}
     (folder / "prior.json").write_text(json.dumps(prior))
@@ -204,10 +206,11 @@ NODE_NAMES = [
 ]
 
 
-def _with_cell(rng, content: bytes, cell: str) -> bytes:
+def _with_cell(rng, content: bytes, cell: str, n_columns: int | None = None) -> bytes:
+    """Exchange a cell, of the first columns if their number is given."""
     rows = [line.split(",") for line in content.decode().strip().split("\n")]
     row = int(rng.integers(1, len(rows)))
-    column = int(rng.integers(1, len(rows[0])))
+    column = int(rng.integers(1, n_columns or len(rows[0])))
     rows[row][column] = cell
     return ("\n".join(",".join(row) for row in rows) + "\n").encode("utf-8", "surrogatepass")
 
@@ -336,11 +339,12 @@ def _by_cell(rng, folder, number):
     cell = str(rng.choice(list(CELLS)))
     path = f"bad{number}.csv"
     content = (folder / FILES[role]).read_bytes()
-    (folder / path).write_bytes(_with_cell(rng, content, cell))
+    # Numbers of nodes that are not wanted are not looked at.
+    n_columns = WANTED if (command, role) == ("fit-nodes", "signals") else None
+    (folder / path).write_bytes(_with_cell(rng, content, cell, n_columns))
     wrong = CELLS[cell] and role in ("signals", "distances") and not command.startswith("info")
-    # The diagonal of distances says nothing, and is not looked at: at chance one in eight. Nor are
-    # numbers of nodes that are not wanted.
-    wrong &= role == "signals" and command != "fit-nodes"
+    # The diagonal of distances says nothing, and is not looked at: at chance one in eight.
+    wrong &= role == "signals"
     return f"{command}: {role} cell {cell[:20]!r}", _command(command, **{role: path}), wrong
 
 
