@@ -66,7 +66,7 @@ class Ran:
     @property
     def lapses(self) -> list[str]:
         said = f"{self.out}\n{self.err}"
-        longest = max(map(len, said.split("\n")))
+        longest = max(map(len, [*_lines(self.out), *self.err.split("\n")]))
         refused = self.code in (2, 3, 5)
         checks = {
             f"exit {self.code}": self.code not in (0, 2, 3, 4, 5),
@@ -79,6 +79,14 @@ class Ran:
             "no reason": refused and "error: " not in self.err,
         }
         return [name for name, lapsed in checks.items() if lapsed]
+
+
+def _lines(out: str) -> list[str]:
+    """Return what is said; of an error in JSON its text, without the escapes that JSON needs."""
+    try:
+        return [json.loads(out)["error"]]
+    except (ValueError, KeyError, TypeError):
+        return out.split("\n")
 
 
 # Commands over sound files; "@role" is the file of that role.
