@@ -1,4 +1,3 @@
-import gc
 import os
 from pathlib import Path
 
@@ -15,24 +14,7 @@ from edgebelief.infer import EdgeModel, Exact
 from edgebelief.networks import DPG
 from edgebelief.readouts import Additive
 
-# Compiled functions of all tests together take five gigabytes; so many bytes are kept.
-MOST_RESIDENT = 3 * 2**30
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
-
-
-def resident_bytes() -> int:
-    """The memory of this process, where the system tells (Linux); else 0."""
-    statm = Path("/proc/self/statm")
-    return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _bounded_memory():
-    """Forget compiled functions between modules where they have become many."""
-    yield
-    if resident_bytes() > MOST_RESIDENT:
-        jax.clear_caches()
-        gc.collect()
 
 
 @pytest.fixture
