@@ -559,7 +559,7 @@ def interrupt(command: list[str], begun: Path) -> subprocess.CompletedProcess:
                 assert process.poll() is None, process.communicate()
                 time.sleep(0.05)
             process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=180)
         finally:
             process.kill()
     begun.unlink()

@@ -54,7 +54,7 @@ def test_vectors_have_the_order_of_the_pairs(graphs):
 def test_graphs_share_the_cores(graphs, monkeypatch):
     """Two evaluations that wait for each other must run at a time."""
     monkeypatch.setattr("edgebelief.threads.n_cores", lambda: 2)
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=60)
 
     def meet(e):
         both.wait()

@@ -58,7 +58,7 @@ def child(script, *arguments, **options):
         [sys.executable, "-W", "error", "-c", script, *map(str, arguments)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
         **options,
     )
