@@ -283,7 +283,7 @@ def test_a_command_that_is_told_to_end_leaves_no_half_of_a_file(tmp_path, number
     with subprocess.Popen(command, **pipes) as process:
         assert process.stdout.readline() == "begun\n"
         process.send_signal(number)
-        out, err = process.communicate(timeout=180)  # so that one that hangs does not hang the tests
+        out, err = process.communicate(timeout=180)  # one that hangs does not hang the tests
     assert process.returncode == 128 + number
     assert err.startswith(f"error: {words}")
     assert f'"exit_code": {128 + number}' in out

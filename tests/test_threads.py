@@ -13,7 +13,8 @@ import pytest
 from edgebelief import threads
 from edgebelief.threads import Abandoned, Workers, apart, check, paced
 
-# The work would take days; a program ends two seconds after Ctrl-C, later on a machine that is busy or swaps.
+# The work would take days; a program ends two seconds after Ctrl-C, later on a machine that is
+# busy or swaps.
 LATE = 150
 LONG = """
 import os, signal, threading
