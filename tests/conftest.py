@@ -1,4 +1,5 @@
 import os
+import signal
 from pathlib import Path
 
 import jax
@@ -15,6 +16,13 @@ from edgebelief.networks import DPG
 from edgebelief.readouts import Additive
 
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _interrupts_are_heard():
+    """Shells start what runs in the background with Ctrl-C ignored, and children inherit that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
