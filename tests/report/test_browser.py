@@ -426,6 +426,9 @@ def test_nothing_sticks_out(opened, width, kind):
         tip = page.locator("#tip").bounding_box()
         assert tip["x"] >= 0
         assert tip["x"] + tip["width"] <= width
+        button, recipe = (page.locator(one).bounding_box() for one in ("#copy", "#recipe"))
+        beside = recipe["x"] + recipe["width"] <= button["x"]
+        assert beside or button["y"] + button["height"] <= recipe["y"]  # or above
         log.check()
 
 
