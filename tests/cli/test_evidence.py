@@ -29,6 +29,23 @@ def test_channels_are_terms(edgebelief, fitted, walk):
     assert {"profile", "correlation"} <= {part["part"] for part in parts}
 
 
+def test_an_explanation_leaves_nothing_out(edgebelief, walk, tmp_path):
+    model = tmp_path / "model.eb"
+    fit = ["fit", walk / "signals.csv", "--labels", walk / "edges.csv", "--metric", "sqeuclidean"]
+    every = "likelihood, precision, diffusion, profile"
+    more = ["--readout", "additive", "--evidence", every, "--depth", "10", "--out", model]
+    said = edgebelief(*fit, *more).out.replace("\n", "")
+    terms = load(model).terms()["term"]
+    assert len(terms) > 20
+    assert f"... and {len(terms) - 20} more terms; edgebelief explain {model} lists all" in said
+    listed = edgebelief("explain", model).out
+    assert all(f"│ {term} " in listed for term in terms)
+    pair = ["--source", "node0", "--target", "node1"]
+    parts = edgebelief("explain", model, walk / "signals.csv", *pair).out
+    assert all(f"│ {part} " in parts for part in [*terms, "logit"])
+    assert "more" not in listed + parts
+
+
 def test_info_lists_the_evidence(edgebelief, fitted, walk):
     assert "evidence: profile, correlation\n" in edgebelief("info", fitted).out
     assert edgebelief("info", fitted, "--json").json()["evidence"] == ["profile", "correlation"]

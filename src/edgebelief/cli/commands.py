@@ -171,7 +171,8 @@ def fitted(this: Session, given: Given, settings: Settings, out: Path) -> None:
         this.say(f"evidence: {', '.join(kind.name for kind in learner.evidence_)}")
     terms = learner.terms() if learner.model_.readout.terms else None
     if terms is not None:
-        this.show(terms, "terms, by how much they move the logit")
+        rest = f"more terms; edgebelief explain {shlex.quote(str(out))} lists all"
+        this.show(terms, "terms, by how much they move the logit", rest=rest)
     this.say(f"written to {out}")
     this.answer = {
         "out": str(out),
@@ -315,7 +316,7 @@ def explained(
             f"{source} and {target}: probability {probability(p)}. What its logit is the sum of:"
         )
         values = ["" if pd.isna(x) else f"{x:.3g}" for x in table["value"]]
-        this.show(table.assign(value=values))
+        this.show(table.assign(value=values), most=len(table))  # the logit comes last
         this.answer = {"probability": p, "parts": _records(table)}
     else:
         readout = learner.model_.readout
@@ -325,7 +326,7 @@ def explained(
                 f"(--source, --target), or fit with --readout additive."
             )
         table = learner.terms()
-        this.show(table, "terms, by how much they move the logit")
+        this.show(table, "terms, by how much they move the logit", most=len(table))
         needed = table["needed"].sum()
         this.say(f"the labels need {needed} of {len(table)}; the bands of the others hold zero")
         if needed < len(table):
