@@ -145,6 +145,17 @@ def test_tables_list_the_surest_and_the_least_sure_pairs():
         assert made.predictions[pair.graph].mean[_place(len(record.names), i, j)] == pair.mean
 
 
+def test_edges_that_are_not_listed_are_counted():
+    data = GraphDataset([np.ones(15)])
+    for n_edges, said in {10: "", 11: "… and 1 more predicted edge:", 12: "… and 2 more"}.items():
+        means = np.where(np.arange(15) < n_edges, 0.9, 0.1)
+        predictions = believed(data, [means])
+        made = Report.of(posterior_of(data), data, predictions=predictions, check_draws=0)
+        text = Page(made.html()).text
+        assert said in text
+        assert ("edgebelief predict writes all pairs" in text) == bool(said)
+
+
 def _place(n, i, j):
     return i * n - i * (i + 1) // 2 + j - i - 1
 

@@ -124,6 +124,7 @@ def page(report: Contents) -> str:
         block=as_json(block),
         summary=summary,
         learned=list(words.learned(summary)),
+        more_edges=words.more_edges(summary),
         doubt=list(words.doubt(summary)),
         rightness=list(words.rightness(report.scored, seen, report.held_out is not None)),
         headlines=list(_headlines(summary, report.scored)),

@@ -143,6 +143,17 @@ def _near_certain(s: Summary) -> str:
     return f"; {s.n_near_certain:,} of them near certain ({limit})"
 
 
+def more_edges(summary: Summary) -> str:
+    """Say how many predicted edges are not listed, and where to find them; empty if none."""
+    more = summary.n_believed - len(summary.firmest)
+    if more <= 0:
+        return ""
+    return (
+        f"… and {count(more, 'more predicted edge')}: edgebelief predict writes all pairs to a "
+        "file, edge_table returns them in Python."
+    )
+
+
 def doubt(summary: Summary) -> Iterator[Markup]:
     """Yield where the uncertainty is, and how much of it is epistemic."""
     s = summary
