@@ -131,6 +131,22 @@ def test_the_block_of_json_is_the_data():
         assert 0 <= min(graph["x"]) <= max(graph["x"]) <= 1
 
 
+def test_a_probability_near_one_stays_below_one_in_the_block():
+    data = GraphDataset([np.ones(6)])
+    means = 1 - np.array([1e-14, 3e-10, 4e-7, 1e-5, 0.0, 1.0])
+    predictions = believed(data, [means], 1e-9)
+    made = Report.of(posterior_of(data), data, predictions=predictions, check_draws=0)
+    (graph,) = Page(made.html()).data["graphs"]
+    shown = np.array(graph["mean"], float)
+    assert (shown < 1).tolist() == (means < 1).tolist()
+    assert shown[4:].tolist() == [1, 0]
+    # The page computes the total sd from it, and shows four decimals.
+    np.testing.assert_allclose(
+        np.sqrt(shown * (1 - shown)), np.sqrt(means * (1 - means)), atol=2e-6
+    )
+    np.testing.assert_allclose(graph["epistemic"], predictions[0].epistemic_sd, rtol=1e-3)
+
+
 def test_tables_list_the_surest_and_the_least_sure_pairs():
     made = random_report([30, 20])
     summary, mean = Summary.of(made.predictions), np.concatenate([b.mean for b in made.predictions])

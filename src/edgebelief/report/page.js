@@ -53,8 +53,8 @@
       ["source", graph.names[source], true],
       ["target", graph.names[target], true],
       ["probability", probability(pair.mean)],
-      ["total sd", Math.sqrt(pair.mean * (1 - pair.mean)).toFixed(4)],
-      ["epistemic sd", pair.epistemic.toFixed(4)],
+      ["total sd", probability(Math.sqrt(pair.mean * (1 - pair.mean)))],
+      ["epistemic sd", probability(pair.epistemic)],
       ["distance", String(pair.distance)],
     ];
     if (pair.label !== null) rows.push(["label", LABELS[pair.label]]);

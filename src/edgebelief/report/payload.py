@@ -30,9 +30,9 @@ WHOLE, LARGEST, EDGES = 300, 200, 5000
 # The first graphs of a data set are embedded: at most GRAPHS of them, with at most PAIRS pairs in
 # total (about 20 bytes each). The first graph always is.
 GRAPHS, PAIRS = 12, 100_000
-# The decimals of a probability (the page computes its sd from it), and the significant digits of
-# other numbers.
-DECIMALS, SIGNIFICANT = 6, 5
+# The decimals of a probability, more of them within NEAR of 0 and 1 (the page computes its sd from
+# it), and the significant digits of other numbers.
+DECIMALS, FINE, NEAR, SIGNIFICANT = 6, 12, 0.001, 5
 # The largest number of bins of a histogram, of points of a density curve, and of drawn terms.
 BINS, POINTS, TERMS = 40, 160, 24
 
@@ -109,8 +109,8 @@ def _pairs(record: GraphRecord, belief: EdgeBelief, which: np.ndarray) -> dict[s
     labels = np.where(record.known, record.a, 2).astype(int)[which]
     return {
         "distance": _significant(record.e[which]),
-        "mean": _decimals(belief.mean[which], DECIMALS),
-        "epistemic": _significant(np.round(belief.epistemic_sd[which], DECIMALS), 4),
+        "mean": _probabilities(np.asarray(belief.mean, float)[which]),
+        "epistemic": _significant(belief.epistemic_sd[which], 4),
         # One character per pair: 0 for no edge, 1 for an edge, ? for unknown.
         "label": "".join("01?"[k] for k in labels) if record.known.any() else None,
     }
@@ -215,6 +215,14 @@ def _unit(points: Float[np.ndarray, "nodes 2"]) -> Float[np.ndarray, "2 nodes"]:
     """Scale points to the unit square."""
     low, size = points.min(0), np.ptp(points, axis=0)
     return np.where(size > 1e-9, (points - low) / np.where(size > 1e-9, size, 1), 0.5).T
+
+
+def _probabilities(p: Float[np.ndarray, " pairs"]) -> list[float | int]:
+    """Round probabilities; only those that are exactly 0 or 1 become 0 or 1."""
+    least = 10.0**-FINE
+    near = np.clip(np.round(p, FINE), least, 1 - least)
+    rounded = np.where(np.minimum(p, 1 - p) < NEAR, near, np.round(p, DECIMALS))
+    return [_short(v) for v in np.where((p > 0) & (p < 1), rounded, p).tolist()]
 
 
 def _decimals(values: ArrayLike, digits: int) -> list[float | int]:
