@@ -62,7 +62,7 @@ class Contents:
 
     posterior: Posterior
     predictions: Predictions
-    title: str = "What was learned, and how sure it is"
+    title: str = "Belief in every edge"
     assumptions: tuple[str, ...] = ()
     """The assumptions that the results depend on; one sentence each."""
     settings: Mapping[str, object] = field(default_factory=dict)

@@ -60,7 +60,7 @@ class Report(Contents):
         predictions: Predictions | None = None,
         held_out: Predictions | None = None,
         key: Key | int = 0,
-        title: str = "What was learned, and how sure it is",
+        title: str = "Belief in every edge",
         assumptions: Iterable[str] = (),
         settings: Mapping[str, object] | None = None,
         recipe: str = "",
