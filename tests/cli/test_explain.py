@@ -54,8 +54,9 @@ def test_an_edge_is_explained_by_parts_that_add_up(edgebelief, fitted, tmp_path)
     belief = read_table(tmp_path / "o.csv")
     same = (belief["graph"] == "0") & (belief["source"] == "0") & (belief["target"] == "1")
     p = float(belief["probability"][same].iloc[0])
-    assert np.isclose(ran.json()["probability"], p, atol=0.05)  # of 256 draws
-    assert "What its logit is the sum of" in edgebelief("explain", *given, *PAIR).out
+    assert np.isclose(ran.json()["probability"], p, rtol=1e-6)
+    said = edgebelief("explain", *given, *PAIR).out
+    assert f"probability {p:.4f}. What its logit is the sum of" in said
 
 
 def test_a_model_is_explained_by_its_terms(edgebelief, fitted, tmp_path):

@@ -81,7 +81,7 @@ def test_parts_add_up_to_the_logit_and_the_logit_to_the_probability(learner, dat
     assert np.isclose(sum(parts), total)
     assert table["part"].tolist() == ["weight", "baseline", "z", "rank sum", "km", "road", "logit"]
     p = learner.predict_proba(data[6:], covariates=known[6:])[0, 2, 5]
-    assert np.isclose(table.attrs["probability"], p, atol=0.1)
+    assert np.isclose(table.attrs["probability"], p, rtol=1e-6)
     assert expit(table["low"].iloc[-1]) < p < expit(table["high"].iloc[-1])
     swapped = learner.explain(data[6:], "5", "2", covariates=known[6:])
     pd.testing.assert_frame_equal(swapped, table)

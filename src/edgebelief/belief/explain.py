@@ -12,14 +12,13 @@ import numpy as np
 import pandas as pd
 from jax import lax
 from jaxtyping import Array, Float, Int
-from scipy.special import expit
 
 from ..data.randomness import Key
 from ..errors import InputError, InputTypeError
 from ..infer.batch import Batch, ForwardModel
 from ..infer.posterior import Posterior
 from ..readouts.curves import coefficient_slices
-from .predict import DataLike, as_dataset, batch_of_one, quantiles_of
+from .predict import DataLike, as_dataset, batch_of_one, predict, quantiles_of
 
 # The number of draws for means and intervals, and the posterior probability of the intervals.
 DRAWS, LEVEL = 256, 0.9
@@ -47,7 +46,7 @@ def explain(
         A row for each summand of the logit: its contribution (the posterior mean; low and high are
         the ends of the 90 % credible interval), and the value of the feature for a summand that is
         a curve of one. The contributions add up to the last row, the logit; the odds of the edge
-        are exp(logit).
+        are exp(logit). ``attrs["probability"]`` is the probability that `predict` returns.
 
     Examples
     --------
@@ -67,7 +66,10 @@ def explain(
         raise InputError(f"{source!r} is one node; an edge joins two.")
     rows, cols = record.support.endpoints
     edge = int(np.flatnonzero((rows == min(ends)) & (cols == max(ends)))[0])
-    return explain_edges(key, posterior, data, [edge], graph)[0]
+    table = explain_edges(key, posterior, data, [edge], graph)[0]
+    # That of `predict`: the mean of so few draws may differ from it in the second digit.
+    table.attrs["probability"] = float(predict(posterior, data[graph : graph + 1])[0].mean[edge])
+    return table
 
 
 def explain_edges(
@@ -124,7 +126,6 @@ def explain_edges(
                 "high": high[:, k],
             }
         )
-        table.attrs["probability"] = float(expit(each[-1, :, k]).mean())
         tables.append(table)
     return tables
 
