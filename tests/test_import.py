@@ -37,7 +37,7 @@ from edgebelief.networks import DPG
 from edgebelief.persist.modelfile import write
 
 data = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=4, n_nodes=6, n_signals=50)
-learner = GraphLearner(depth=5, inference=Exact(tol=0.5)).fit(data)
+learner = GraphLearner(depth=5, readout="affine", inference=Exact(tol=0.5)).fit(data)
 file = Path(tempfile.mkdtemp()) / "model.eb"
 learner.save(file)
 print(load(file).predict_proba(data).tolist())

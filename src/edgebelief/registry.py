@@ -59,6 +59,7 @@ ENGINES: Table = {
     "nuts": Entry("infer.engines.nuts:NUTS", "Markov chains, for any network"),
     "map": Entry("infer.engines.map:MAP", "the most plausible parameters, without a spread"),
     "vi": Entry("infer.engines.vi:VI", "a normal approximation, for very many graphs"),
+    "laplace": Entry("infer.engines.laplace:Laplace", "a quick normal approximation of exact"),
     "modes": Entry("infer.engines.modes:Modes", "an ensemble of modes, for many parameters"),
 }
 PRIORS: Table = {
@@ -71,6 +72,7 @@ MARGINALS: Table = {
     "loguniform": Entry("infer.priors:LogUniform", "low, high", "loguniform"),
     "normal": Entry("infer.priors:Normal", "mean, sd", "normal"),
     "halfnormal": Entry("infer.priors:HalfNormal", "scale", "half_normal"),
+    "halft": Entry("infer.priors:HalfT", "scale", "half_t"),
     "fixed": Entry("infer.priors:Fixed", "value", "fixed"),
 }
 ENSEMBLES: Table = {

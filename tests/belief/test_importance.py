@@ -43,7 +43,7 @@ def test_groups_must_be_of_terms(fitted):
     for group in ("x", ("x",), ("x", "y")):
         with pytest.raises(ValueError, match=r"together is a list of groups.*\['x', 'copy'\]"):
             learner.term_importance(**given, together=[group])
-    plain = GraphLearner(depth=5).fit(given["X"], given["A"])
+    plain = GraphLearner(depth=5, readout="affine").fit(given["X"], given["A"])
     with pytest.raises(TypeError, match="Affine has no terms"):
         term_importance(0, plain.posterior_, GraphDataset([given["X"]], [given["A"]]))
 

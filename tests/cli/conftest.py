@@ -49,13 +49,13 @@ def walk(tmp_path_factory) -> Path:
 
     assert run("simulate --nodes 8 --graphs 6 --signals 100 --out data.npz") == 0
     assert run("simulate --nodes 8 --signals 100 --out signals.csv --labels edges.csv") == 0
-    assert run("fit data.npz --depth 10 --out model.eb") == 0
-    fit = "fit signals.csv --labels edges.csv --metric sqeuclidean --depth 10"
+    assert run("fit data.npz --depth 10 --readout affine --out model.eb") == 0
+    fit = "fit signals.csv --labels edges.csv --metric sqeuclidean --depth 10 --readout affine"
     assert run(f"{fit} --out signals.eb") == 0
     data = load_dataset(folder / "data.npz")
     large = GraphDataset([1e6 * r.e for r in data], [r.a for r in data])
     save_dataset(folder / "huge.npz", large)
-    assert run("fit huge.npz --depth 10 --out huge.eb") == 4
+    assert run("fit huge.npz --depth 10 --readout affine --out huge.eb") == 4
     return folder
 
 

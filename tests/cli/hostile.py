@@ -95,14 +95,18 @@ COMMANDS = {
     "learn-parquet": "learn @parquet --degree 2 --out out.npz",
     "learn-distances": "learn @distances --metric precomputed --density 0.4 --out out.graphml",
     "elicit": "elicit @signals --metric sqeuclidean --density 0.2 0.7 --out out.json",
-    "fit": "fit @signals --metric correlation --labels @labels --depth 5 --out out.eb",
-    "fit-json": "fit @signals --metric correlation --labels @labels --depth 5 --out out.eb --json",
-    "fit-graphml": "fit @signals --metric sqeuclidean --labels @graphml --depth 5 --out out.eb",
-    "fit-groups": "fit @signals --metric correlation --groups @groups --depth 5 --out out.eb",
-    "fit-prior": "fit @distances --labels @labels --prior @prior --depth 5 --out out.eb",
-    "fit-dataset": "fit @dataset --depth 5 --out out.eb",
-    "fit-nodes": "fit @signals --metric correlation --labels @labels --nodes @nodes --depth 5 "
+    "fit": "fit @signals --metric correlation -l @labels --depth 5 --readout affine --out out.eb",
+    "fit-json": "fit @signals --metric correlation -l @labels --depth 5 --readout affine "
+    "--out out.eb --json",
+    "fit-graphml": "fit @signals --metric sqeuclidean -l @graphml --depth 5 --readout affine "
     "--out out.eb",
+    "fit-groups": "fit @signals --metric correlation --groups @groups --depth 5 --readout affine "
+    "--out out.eb",
+    "fit-prior": "fit @distances --labels @labels --prior @prior --depth 5 --readout affine "
+    "--out out.eb",
+    "fit-dataset": "fit @dataset --depth 5 --evidence none --out out.eb",
+    "fit-nodes": "fit @signals --metric correlation --labels @labels --nodes @nodes --depth 5 "
+    "--readout affine --out out.eb",
     "fit-covariates": "fit @signals --metric correlation --labels @labels --readout additive "
     "--covariates @covariates --evidence none --depth 5 --out out.eb",
     "fit-evidence": "fit @signals --metric correlation --labels @labels --readout additive "

@@ -23,6 +23,7 @@ from edgebelief.networks import DPG
 
 from .tables import NAMES, square, table
 
+AFFINE = ("--readout", "affine")  # the quickest
 COMMANDS = ["simulate", "learn", "elicit", "fit", "predict", "check", "score"]
 COMMANDS += ["explain", "report", "demo", "info"]
 # A command of its own takes a second to begin: JAX.
@@ -164,16 +165,29 @@ def test_elicit_check_and_fit_share_a_prior(edgebelief, walk, tmp_path):
     assert ran.json()["share"] == expected.share
     assert sweep.read_bytes().startswith(b"\x89PNG")
     ran = edgebelief(
-        *("fit", walk / "data.npz", "--prior", prior, "--depth", 10, "--out", model, "--json")
+        *(
+            "fit",
+            walk / "data.npz",
+            "--prior",
+            prior,
+            "--depth",
+            10,
+            *AFFINE,
+            "--out",
+            model,
+            "--json",
+        )
     )
     assert ran.code == 0
-    learner = eb.GraphLearner(prior=expected, depth=10).fit(data)
+    learner = eb.GraphLearner(prior=expected, depth=10, readout="affine").fit(data)
     assert ran.json()["posterior"] == learner.posterior_.summary().to_dict("index")
     assert dict(eb.load(model).prior) == dict(expected)
-    options = ["--prior", prior, "--depth", 10, "--draws", 20, "--seed", 3]
+    options = ["--prior", prior, "--depth", 10, *AFFINE, "--draws", 20, "--seed", 3]
     ran = edgebelief("check", walk / "data.npz", *options, "--out", picture, "--json")
     assert ran.code == 0
-    (check,) = eb.GraphLearner(prior=expected, depth=10).predictive_checks(data, n=20, key=3)
+    (check,) = eb.GraphLearner(prior=expected, depth=10, readout="affine").predictive_checks(
+        data, n=20, key=3
+    )
     assert ran.json()["prior"]["mean"] == check.values.mean()
     assert picture.read_bytes().startswith(b"\x89PNG")
 
@@ -187,10 +201,10 @@ def test_elicit_check_and_fit_share_a_prior(edgebelief, walk, tmp_path):
     ],
 )
 def test_check_draws_from_any_model_that_can_be_fitted(edgebelief, walk, options, settings):
-    arguments = ["--depth", 10, "--draws", 20, "--seed", 3, "--json", *options]
+    arguments = ["--depth", 10, *AFFINE, "--draws", 20, "--seed", 3, "--json", *options]
     ran = edgebelief("check", walk / "data.npz", *arguments)
     assert ran.code == 0, ran.err
-    learner = eb.GraphLearner(depth=10, **settings)
+    learner = eb.GraphLearner(depth=10, readout="affine", **settings)
     (check,) = learner.predictive_checks(load_dataset(walk / "data.npz"), n=20, key=3)
     assert ran.json()["prior"]["mean"] == check.values.mean()
 
@@ -201,7 +215,7 @@ def test_a_prior_file_may_hold_every_marginal(edgebelief, walk, tmp_path):
         '{"theta": {"kind": "fixed", "value": 0.2}, "delta": {"kind": "halfnormal", "scale": 9},'
         ' "b": {"kind": "loguniform", "low": 0.1, "high": 10}}'
     )
-    fit = ["fit", walk / "data.npz", "--prior", prior, "--depth", 10]
+    fit = ["fit", walk / "data.npz", "--prior", prior, "--depth", 10, *AFFINE]
     assert edgebelief(*fit, "--out", tmp_path / "m.eb").code in (0, 4)
     expected = Prior(theta=fixed(0.2), delta=half_normal(9), b=loguniform(0.1, 10))
     assert eb.load(tmp_path / "m.eb").model_.prior == expected
@@ -426,7 +440,7 @@ def test_a_graph_of_two_nodes(edgebelief, small):
 
 def test_a_failed_verdict_is_written_and_told(edgebelief, walk, tmp_path):
     model = tmp_path / "m.eb"
-    fit = edgebelief("fit", walk / "huge.npz", "--depth", 10, "--out", model)
+    fit = edgebelief("fit", walk / "huge.npz", "--depth", 10, *AFFINE, "--out", model)
     assert fit.code == 4
     assert model.read_bytes() == (walk / "huge.eb").read_bytes()
     out, page = tmp_path / "edges.csv", tmp_path / "report.html"
@@ -454,7 +468,7 @@ def test_a_failed_verdict_is_written_and_told(edgebelief, walk, tmp_path):
 def test_the_cure_cures(edgebelief, walk, tmp_path):
     said = edgebelief("score", walk / "huge.eb", walk / "huge.npz").out
     (scale,) = set(re.findall(r"--scale (\S+)\)", said))
-    arguments = ["fit", walk / "huge.npz", "--depth", 10, "--scale", scale]
+    arguments = ["fit", walk / "huge.npz", "--depth", 10, *AFFINE, "--scale", scale]
     assert edgebelief(*arguments, "--out", tmp_path / "m.eb").code == 0
 
 
@@ -469,7 +483,7 @@ def test_another_scale_is_warned_about(edgebelief, walk, tmp_path):
 
 def test_equal_distances_are_warned_about(edgebelief, small):
     Path("equal.csv").write_text(square(1 - np.eye(4)))
-    ran = edgebelief("fit", "equal.csv", "-l", "labels.csv", "--depth", 5, "--out", "m.eb")
+    ran = edgebelief("fit", "equal.csv", "-l", "labels.csv", "--depth", 5, *AFFINE, "--out", "m.eb")
     assert ran.code == 4
     assert ran.err.startswith("warning: equal.csv: all its distances are 1;")
 

@@ -103,7 +103,7 @@ BAD = {
         "its readout, Affine, has no terms",
     ),
     "covariates of an affine fit": (
-        ["fit", "{data}", "-c", "{roads}", "--depth", "10", "--out", "m.eb"],
+        ["fit", "{data}", "-c", "{roads}", "--depth", "10", "--readout", "affine", "--out", "m.eb"],
         3,
         "--readout additive",
     ),

@@ -47,7 +47,7 @@ def test_one_graph_cannot_be_held_out_as_a_whole(edgebelief, walk):
 def test_fitted_graphs_are_noticed_among_others(edgebelief, walk, tmp_path):
     """Also after saving, in other places, and not where labels differ."""
     data = load_dataset(walk / "data.npz")
-    GraphLearner(depth=5).fit(data[:3]).save(tmp_path / "m.eb")
+    GraphLearner(depth=5, readout="affine").fit(data[:3]).save(tmp_path / "m.eb")
     save_dataset(tmp_path / "mixed.npz", data[4:] + data[1:3])
     score = ["score", tmp_path / "m.eb"]
     (warning,) = edgebelief(*score, tmp_path / "mixed.npz", "--json").json()["warnings"]

@@ -44,13 +44,24 @@ def test_learn_finds_edges_among_columns_of_unequal_scales(edgebelief, expressio
 def test_fit_and_elicit_standardize_like_learn(edgebelief, expression):
     edges = expression.reset_index(names="node")
     edges.to_csv("edges.csv", index=False)
-    fit = ["fit", "expression.csv", "-l", "edges.csv", "--metric", "sqeuclidean", "--depth", 5]
+    fit = [
+        "fit",
+        "expression.csv",
+        "-l",
+        "edges.csv",
+        "--metric",
+        "sqeuclidean",
+        "--depth",
+        5,
+        "--readout",
+        "affine",
+    ]
     ran = edgebelief(*fit, "--out", "m.eb")
     assert load("m.eb").preprocess == "standardize"
     assert "unequal scales" not in ran.err
     edgebelief(*fit, "--out", "raw.eb", "--preprocess", "none")
     assert load("raw.eb").preprocess is None
-    told = ["expression.csv", "--metric", "sqeuclidean", "--depth", 5]
+    told = ["expression.csv", "--metric", "sqeuclidean", "--depth", 5, "--readout", "affine"]
     assert "standardized first" in edgebelief("elicit", *told, "--density", 0.05, 0.4).out
     assert "standardized first" in edgebelief("check", *told, "--draws", 20).out
 

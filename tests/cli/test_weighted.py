@@ -28,7 +28,7 @@ def roads(edgebelief, tmp_path):
 
 @pytest.mark.slow
 def test_fit_predict_score(edgebelief, roads):
-    fit = ("fit", roads / "data.npz", "--depth", 10, "--weighted")
+    fit = ("fit", roads / "data.npz", "--depth", 10, "--readout", "affine", "--weighted")
     ran = edgebelief(*fit, "--out", roads / "model.eb", "--json")
     assert ran.code in (0, 4)
     assert ran.json()["weighted"]
@@ -47,7 +47,16 @@ def test_fit_predict_score(edgebelief, roads):
 
 
 def test_labels_are_weights_when_asked(edgebelief, roads):
-    fit = ("fit", roads / "distances.csv", "--labels", roads / "weights.csv", "--depth", 10)
+    fit = (
+        "fit",
+        roads / "distances.csv",
+        "--labels",
+        roads / "weights.csv",
+        "--depth",
+        10,
+        "--readout",
+        "affine",
+    )
     ran = edgebelief(*fit, "--out", roads / "one.eb")
     assert ran.code == 3
     assert "keep them (--weighted)" in ran.err

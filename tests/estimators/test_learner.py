@@ -70,7 +70,7 @@ def test(distances, labels):
 
 
 def learner_of(**settings):
-    return GraphLearner(**({"depth": DEPTH} | settings))
+    return GraphLearner(**({"depth": DEPTH, "readout": "affine"} | settings))
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +159,9 @@ def test_fit_returns_self_and_changes_neither_arguments_nor_settings(train):
     assert learner.get_params() == settings
     assert learner.prior == {"density": (0.1, 0.9)}
     learned = set(vars(learner)) - set(settings)
-    assert learned == {"posterior_", "model_", "scale_", "seed_", "comparison_", "evidence_"}
+    assert learned == {"posterior_", "model_", "scale_", "seed_", "comparison_", "evidence_"} | {
+        "first_pass_"
+    }
     for array, old in zip((X, A, weights), before, strict=True):
         np.testing.assert_array_equal(array, old)
 
@@ -185,6 +187,7 @@ CALLS = {
     "explain": lambda learner, X, A: learner.explain(X, "0", "1"),
     "terms": lambda learner, X, A: learner.terms(),
     "score": lambda learner, X, A: learner.score(X, A),
+    "predictions": lambda learner, X, A: learner.predictions(X, A),
     "calibration_report": lambda learner, X, A: learner.calibration_report(X, A),
     "report": lambda learner, X, A: learner.report("no such folder/page.html", X),
     "save": lambda learner, X, A: learner.save("no such folder/model.eb"),
@@ -560,7 +563,7 @@ def test_report_is_asked_for_with_what_the_learner_knows(monkeypatch, tmp_path, 
     assert asked["posterior"] is learner.posterior_
     assert asked["assumptions"] == ()
     given = {f"GraphLearner: {k}": v for k, v in learner.get_params(deep=False).items()}
-    applied = {"scale that was applied": 1.0, "evidence that was used": "none"}
+    applied = {"scale that was applied": 1.0, "evidence that was used": "none", "passes": 1}
     assert asked["settings"] == {**given, **applied}
     assert {"GraphLearner: metric", "GraphLearner: missing", "GraphLearner: readout"} <= set(given)
     assert asked["data"].n_labels == 84
@@ -727,7 +730,7 @@ def test_auto_is_nuts_where_exact_does_not_apply(train, monkeypatch):
 
 
 def test_a_network_brings_its_own_depth(learner, train, test, proba):
-    again = GraphLearner(network=DPG(depth=DEPTH), depth=3).fit(*train)
+    again = GraphLearner(network=DPG(depth=DEPTH), depth=3, readout="affine").fit(*train)
     np.testing.assert_array_equal(again.predict_proba(test[0]), proba)
 
 
@@ -843,7 +846,7 @@ def test_transform_and_gaps_are_part_of_the_learner(signals, labels):
 @pytest.mark.parametrize("name", ["geometric", "erdos-renyi", "barabasi-albert", "watts-strogatz"])
 def test_a_simulated_learner_knows_graphs_of_its_kind(name):
     learner = GraphLearner.simulated(
-        name, density=0.4, n_nodes=N, n_signals=100, n_graphs=T, depth=DEPTH
+        name, density=0.4, n_nodes=N, n_signals=100, n_graphs=T, depth=DEPTH, readout="affine"
     )
     (assumption,) = learner.posterior_.verdict.assumptions
     assert f"{T} simulated graphs" in assumption
@@ -863,6 +866,7 @@ def test_a_simulated_learner_knows_graphs_of_its_kind(name):
 def test_simulating_again_gives_the_same_learner_and_fitting_forgets_it(train, test):
     ensemble = ErdosRenyi(0.5)
     settings = {"n_nodes": N, "n_signals": 100, "n_graphs": T, "depth": DEPTH}
+    settings["readout"] = "affine"
     first, again, other = (
         GraphLearner.simulated(ensemble, **settings, random_state=seed) for seed in (1, 1, 2)
     )

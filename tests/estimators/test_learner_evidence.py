@@ -260,7 +260,10 @@ ADDITIVE = {"readout": "additive"}
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"evidence": ["profile"]}, "readouts with terms; the readout is Affine; use readout="),
+        (
+            {"readout": "affine", "evidence": ["profile"]},
+            "readouts with terms; the readout is Affine; use readout=",
+        ),
         ({"evidence": ["profile"], "size_aware": True}, "the readout is Sized; leave evidence out"),
         ({**ADDITIVE, "evidence": "profile"}, "evidence must be auto, none, or a list of"),
         ({**ADDITIVE, "evidence": None}, "evidence must be auto, none, or a list of"),

@@ -14,9 +14,8 @@ from edgebelief.belief import BeliefWarning
 from edgebelief.data import ErdosRenyi, GraphDataset
 from edgebelief.data.signals import adjacency_of, expected_distances
 from edgebelief.infer import Exact
-from edgebelief.readouts import Affine
 
-QUICK = {"depth": 10, "inference": Exact(tol=0.5)}
+QUICK = {"depth": 10, "inference": Exact(tol=0.5), "readout": "affine"}
 
 
 @pytest.fixture(scope="module")
@@ -82,18 +81,6 @@ def test_scikit_learn_scores_edges_and_predicts_probabilities(data):
     p = cross_val_predict(blank, X, A, cv=2, method="predict_proba")
     q = np.where(A == 1, p, 1 - p)[:, *np.triu_indices(8, 1)]
     np.testing.assert_allclose(np.log(q).sum(1).reshape(2, 3).mean(1), scores, rtol=1e-5)
-
-
-def test_auto_is_affine_with_fewer_than_three_labelled_graphs(data):
-    auto = GraphLearner(readout="auto", **QUICK).fit(data[:2])
-    assert type(auto.model_.readout) is Affine
-    (why,) = auto.posterior_.verdict.assumptions
-    assert "at least 3 labelled graphs, and there are 2" in why
-    plain = GraphLearner(**QUICK).fit(data[:2])
-    np.testing.assert_array_equal(auto.predict_proba(data[4]), plain.predict_proba(data[4]))
-    covariates = [{"x": np.zeros((8, 8))}]
-    with pytest.raises(ValueError, match="'auto' chooses by graphs that are left out"):
-        GraphLearner(readout="auto", **QUICK).fit(data[:1], covariates=covariates)
 
 
 def test_size_aware_refuses_graphs_whose_density_falls_with_their_size():

@@ -23,7 +23,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def learner(data):
-    return GraphLearner(depth=DEPTH, weighted=True).fit(data[:8])
+    return GraphLearner(readout="affine", depth=DEPTH, weighted=True).fit(data[:8])
 
 
 def as_graph(matrix):
@@ -49,7 +49,7 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_weights_come_in_the_forms_people_have(data, form):
-    learner = GraphLearner(depth=DEPTH, weighted=True)
+    learner = GraphLearner(readout="affine", depth=DEPTH, weighted=True)
     X = [pd.DataFrame(record.distance_matrix(), NAMES, NAMES) for record in data]
     A = [FORMS[form](record.weight_matrix()) for record in data]
     found = learner._graphs(X, A).data
@@ -67,12 +67,12 @@ def test_what_no_weight_is_is_refused(data):
         other[i, j] = other[j, i] = value
         return other
 
-    weighted = GraphLearner(depth=DEPTH, weighted=True)
+    weighted = GraphLearner(readout="affine", depth=DEPTH, weighted=True)
     for value, cure in ((-1.0, "Take its size"), (np.inf, "say NaN")):
         with pytest.raises(ValueError, match=rf"\['{i}', '{j}'\] is {value:g}.*{cure}"):
             weighted.fit(X, changed(value))
     with pytest.raises(ValueError, match=r"or keep them \(weighted=True\)"):
-        GraphLearner(depth=DEPTH).fit(X, w)
+        GraphLearner(readout="affine", depth=DEPTH).fit(X, w)
     with pytest.raises(TypeError, match="weighted must be True or False"):
         GraphLearner(weighted="yes").fit(X, w)
     with pytest.raises(ValueError, match="has no attribute weight"):

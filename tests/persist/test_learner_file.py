@@ -48,7 +48,9 @@ def data():
 
 @pytest.fixture(scope="module")
 def exact(data):
-    return GraphLearner(depth=DEPTH, inference=Exact(tol=0.5)).fit(data[:6])  # a small file
+    return GraphLearner(readout="affine", depth=DEPTH, inference=Exact(tol=0.5)).fit(
+        data[:6]
+    )  # a small file
 
 
 @pytest.fixture(scope="module")
@@ -105,9 +107,10 @@ def by_hand(data, engine, n_draws, n_chains=1):
     weights = rng.dirichlet(np.ones(n_draws)) if engine == VI() else np.full(n_draws, 1 / n_draws)
     shape = (n_chains, n_draws // n_chains)
     stats = {"diverging": rng.random(shape) < 0.5, "n_steps": rng.integers(1, 9, shape)}
-    learner = GraphLearner(depth=DEPTH, inference=engine, random_state=3)
+    learner = GraphLearner(readout="affine", depth=DEPTH, inference=engine, random_state=3)
     learner.model_ = EdgeModel(DPG(DEPTH))
     learner.seed_, learner.scale_, learner.comparison_ = 5, 0.25, None
+    learner.first_pass_ = None
     learner.evidence_ = ()
     figures = {"R-hat": float(rng.random()), "log density": -np.inf}
     learner.posterior_ = Posterior(
@@ -140,7 +143,7 @@ def test_draws_come_back_to_the_last_bit(data, path, engine, n_draws, n_chains):
     ids=readable,
 )
 def test_what_engines_make_comes_back_to_the_last_bit(data, path, engine):
-    learner = GraphLearner(depth=2, inference=engine).fit(data[:6])
+    learner = GraphLearner(readout="affine", depth=2, inference=engine).fit(data[:6])
     check_identical(learner, loaded(learner, path), data[6:])
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import make_lsq_spline
 
-from edgebelief.readouts.curves import KNOTS, curve_of, levels_of
+from edgebelief.readouts.curves import KNOTS, WIGGLES, curve_of, levels_of
 
 
 @pytest.fixture(params=["gamma", "normal", "with ties"])
@@ -44,17 +44,25 @@ def test_levels_are_centred_and_of_mean_square_one(x64, rng):
     assert levels_of(np.zeros(5), ("a", "b")) is None
 
 
-def test_spans_the_cubic_splines_on_its_knots(x64, x, rng):
-    """Any cubic spline with these knots is a constant, the line and the wiggles."""
+def test_wiggles_are_cubic_splines_on_the_knots(x64, x):
     curve = curve_of(x)
     ends = curve.knots
     fine = np.linspace(ends[0], ends[-1], 2001)
     knots = np.concatenate([[ends[0]] * 4, ends[1:-1], [ends[-1]] * 4])
-    some = make_lsq_spline(fine, rng.normal(size=fine.size), knots, k=3)(fine)
-    basis = np.column_stack([np.ones_like(fine), columns(curve, fine)])
-    left = some - basis @ np.linalg.lstsq(basis, some, rcond=None)[0]
-    assert np.abs(left).max() < 1e-6 * np.abs(some).max()
-    assert basis.shape[1] == len(ends) + 2
+    own = columns(curve, fine)
+    left = own - make_lsq_spline(fine, own, knots, k=3)(fine)
+    assert np.abs(left).max() < 1e-6 * np.abs(own).max()
+    assert curve.n_wiggles == min(WIGGLES, len(ends))
+
+
+def test_squared_coefficients_of_wiggles_are_the_curvature(x64, x):
+    """The integral of f''^2 is proportional to the sum of squares of their coefficients."""
+    curve = curve_of(x)
+    fine = jnp.linspace(curve.knots[0], curve.knots[-1], 20_001)[1:-1]
+    bend = np.asarray(jax.vmap(jax.jacfwd(jax.jacfwd(curve.columns)))(fine))[:, 1:]
+    penalty = bend.T @ bend
+    expected = np.trace(penalty) / len(penalty) * np.eye(len(penalty))
+    np.testing.assert_allclose(penalty, expected, atol=0.02 * penalty.max())
 
 
 def test_is_flat_beyond_the_outermost_knots(x64, x):

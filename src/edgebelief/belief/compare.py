@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -155,6 +155,24 @@ def compare(
     }
     counts = check_weights(weights, len(data))
     scores = {name: counts * each.scores for name, each in left_out.items()}
+    others = {
+        name: {
+            "largest_k": float(np.where(each.refitted, 0.0, each.pareto_k).max()),
+            "refits": int(each.refitted.sum()),
+            "log_evidence": fits[name].log_evidence,
+            **({} if test is None else _scores(fits[name], test)),
+        }
+        for name, each in left_out.items()
+    }
+    return ranked(scores).join(pd.DataFrame.from_dict(others, orient="index"))
+
+
+def ranked(scores: Mapping[Any, Float[np.ndarray, " graphs"]]) -> pd.DataFrame:
+    """Return a row for each model, the best first, from its log score of each graph.
+
+    The columns are elpd and its standard error se; behind and its standard error se_behind: see
+    `compare`.
+    """
     best = max(scores, key=lambda name: scores[name].sum())
 
     def standard_error(values: np.ndarray) -> float:
@@ -162,16 +180,12 @@ def compare(
 
     rows = {
         name: {
-            "elpd": scores[name].sum(),
-            "se": standard_error(scores[name]),
-            "behind": (scores[best] - scores[name]).sum(),
-            "se_behind": standard_error(scores[best] - scores[name]),
-            "largest_k": float(np.where(each.refitted, 0.0, each.pareto_k).max()),
-            "refits": int(each.refitted.sum()),
-            "log_evidence": fits[name].log_evidence,
-            **({} if test is None else _scores(fits[name], test)),
+            "elpd": each.sum(),
+            "se": standard_error(each),
+            "behind": (scores[best] - each).sum(),
+            "se_behind": standard_error(scores[best] - each),
         }
-        for name, each in left_out.items()
+        for name, each in scores.items()
     }
     table = pd.DataFrame.from_dict(rows, orient="index")
     return table.sort_values("elpd", ascending=False, kind="stable")

@@ -9,7 +9,7 @@ The distances of the whole graph are given to every fit, as they are to every pr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -77,10 +77,17 @@ def cross_predict(
     >>> bool(metrics.edge_nll(held_out) > metrics.edge_nll(fitted))
     True
     """
+    made = folds(key, data, cv, n_folds)
+    return together(data, made, (fit_and_predict(*fold) for fold in made))
+
+
+def together(
+    data: GraphDataset, made: Iterable[Fold], predicted: Iterable[Predictions]
+) -> Predictions:
+    """Put the predictions of all folds together, as `cross_predict` does."""
     rows = [np.full((len(EdgeBelief._fields), record.e.size), np.nan) for record in data]
     log_scores = np.zeros(len(data))
-    for fold in folds(key, data, cv, n_folds):
-        predictions = fit_and_predict(fold.train, fold.test)
+    for fold, predictions in zip(made, predicted, strict=True):
         log_scores += np.where([r.known.any() for r in fold.test], predictions.log_scores, 0.0)
         for t, (record, belief) in enumerate(zip(fold.test, predictions, strict=True)):
             unseen = record.known | np.isnan(rows[t][0])  # pairs without a label: any fit will do

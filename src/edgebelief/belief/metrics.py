@@ -133,7 +133,8 @@ def edge_scorer(learner: Any, X: Any, A: Any = None, **of_graphs: Any) -> float:
     >>> from edgebelief import GraphLearner, metrics
     >>> from edgebelief.data import ErdosRenyi, GraphDataset
     >>> data = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=4, n_nodes=8, n_signals=100)
-    >>> cross_val_score(GraphLearner(depth=50), data, cv=2, scoring=metrics.edge_scorer).shape
+    >>> learner = GraphLearner(readout="affine", depth=50)
+    >>> cross_val_score(learner, data, cv=2, scoring=metrics.edge_scorer).shape
     (2,)
     """
     return float(learner.score(X, A, scoring="edges", **of_graphs))

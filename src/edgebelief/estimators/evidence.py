@@ -5,7 +5,7 @@ Only readouts with terms use evidence. Each channel is a covariate of the pairs,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -87,11 +87,11 @@ def evidence_for(
     return applicable(graphs.data.n_nodes, n_signals)
 
 
-def with_channels(readout: Readout, kinds: Kinds) -> Readout:
-    """Return the readout with the channels among its covariates, where it lists these."""
+def with_covariates(readout: Readout, names: Iterable[str]) -> Readout:
+    """Return the readout with these among its covariates, where it lists some."""
     if not has_terms(readout) or readout.covariates is None:
         return readout
-    listed = dict.fromkeys((*readout.covariates, *check_names(kinds)))
+    listed = dict.fromkeys((*readout.covariates, *names))
     return replace(readout, covariates=tuple(listed))  # type: ignore[call-arg]
 
 

@@ -17,12 +17,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import belief, metrics
 from ..belief.shift import warn_if_fitted
+from ..belief.structure import with_structure
 from ..data.coerce import Graphs, check_form, graphs_from, warn_if_alike, warn_if_on_their_side
 from ..data.dataset import GraphDataset
 from ..data.ensembles import Ensemble
 from ..data.signals import Filter, Preprocess, SquareRootInverse
 from ..errors import InputError, Remedy, Setting, SettingError
-from ..infer import EdgeModel, Engine, InferenceWarning, Prior, default_engine
+from ..evidence import check_names
+from ..infer import EdgeModel, Engine, Exact, InferenceWarning, Laplace, Prior, default_engine
+from ..infer.exact.applies import applies
 from ..infer.model import check_weights
 from ..infer.prepare import prepare
 from ..networks import Network
@@ -31,12 +34,12 @@ from ..persist.modelfile import ModelFileError
 from ..readouts import Readout
 from ..report import Report
 from ..validate import check_choice
-from .evidence import Kinds, evidence_for, evidence_of, informed, with_channels
+from .candidates import chosen
+from .evidence import Kinds, evidence_for, evidence_of, informed, with_covariates
 from .settings import (
     check_dense,
     check_saved,
     engine_of,
-    few_graphs,
     network_of,
     parts_of,
     prior_of,
@@ -77,14 +80,16 @@ class GraphLearner(BaseEstimator):
         distances: for "dpg", and for the readout that is fitted.
     depth : int or None
         Layers; None for the converged solution.
-    readout : "affine", "two-slope", "additive", "auto" or Readout
+    readout : "auto", "affine", "two-slope", "additive" or Readout
         From what the network knows to belief. "affine" is the paper's, with two parameters.
         "additive" adds a smooth curve of everything else that is known of a pair (`evidence`, and
-        covariates), each on a scale that is learned: sharper wherever there are more than a handful
-        of labels, and explained by its curves. "auto" fits all three, and keeps the one that
-        predicts graphs best that were left out (`edgebelief.belief.compare`); with fewer than three
-        labelled graphs it is "affine", and `posterior_.verdict.assumptions` says so. See
-        `edgebelief.readouts`.
+        covariates), each on a scale that is learned. "auto" takes what predicts best the labels of
+        graphs that a quick fit has not seen (`comparison_`): one of these three; the additive one
+        with a prior under which single terms may be large; or with a second pass, whose terms
+        include what a first pass believes of the pairs around (`edgebelief.belief.structure`). With
+        fewer than three labelled graphs it chooses by nodes, among the three alone, and
+        `posterior_.verdict.assumptions` says so. With `inference` other than "auto", "exact" or
+        "laplace", and for networks other than "dpg", it is "affine".
     evidence : "auto", "none" or list
         What the whole graph says about each pair, as further terms of an additive readout: names
         ("precision", "forest", ...), `Evidence` objects, or functions from distances (N, N) to a
@@ -135,7 +140,10 @@ class GraphLearner(BaseEstimator):
     evidence_ : tuple of Evidence
         What the fitted readout uses.
     comparison_ : DataFrame or None
-        Of the readouts, where "auto" had to choose.
+        Of the readouts, where "auto" had to choose: elpd, the sum of the log scores of all pairs;
+        behind, how far below the best; and their standard errors over graphs.
+    first_pass_ : Posterior or None
+        What terms of a second pass are computed from, where there is one.
     classes_ : array, shape (n_nodes,)
         The columns of A, 0 to N - 1, where all fitted graphs have N nodes: scikit-learn's word for
         the outputs of a multilabel learner, as ``cross_val_predict(method="predict_proba")`` asks
@@ -147,7 +155,7 @@ class GraphLearner(BaseEstimator):
     >>> from edgebelief.data import ErdosRenyi, GraphDataset
     >>> data = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=6, n_nodes=8, n_signals=200)
     >>> X, A = [g.distance_matrix() for g in data], [g.label_matrix() for g in data]
-    >>> learner = GraphLearner(depth=50).fit(X[:5], A[:5])
+    >>> learner = GraphLearner(readout="affine", depth=50).fit(X[:5], A[:5])
     >>> learner.predict_proba(X[5]).shape
     (8, 8)
     >>> learner.edge_table(X[5], level=None).columns.tolist()
@@ -168,7 +176,7 @@ class GraphLearner(BaseEstimator):
         prior: str | Prior | Mapping[str, Any] = "altered",
         depth: int | None = 200,
         *,
-        readout: str | Readout = "affine",
+        readout: str | Readout = "auto",
         evidence: Literal["auto", "none"] | Sequence[Any] = "auto",
         metric: Any = "precomputed",
         scale: Literal["auto", "median", "relative"] | float | None = None,
@@ -242,14 +250,11 @@ class GraphLearner(BaseEstimator):
         engine = engine_of(self.inference)
         weights = check_weights(sample_weight, len(graphs.data))
         assumptions: list[str] = []
-        if len(readouts) > 1 and (why := few_graphs(graphs.data, weights)):
+        if len(readouts) > 1 and not isinstance(engine, None | Exact | Laplace):
             readouts = {"affine": readouts["affine"]}
-            assumptions.append(why)
         if has_covariates and all(r.covariates == () for r in readouts.values()):
-            of_auto = f" ({assumptions[0]})" if assumptions else ""
             raise InputError(
-                f"covariates are terms of an additive readout; this learner's is "
-                f"{self.readout!r}{of_auto}",
+                f"covariates are terms of an additive readout; this learner's is {self.readout!r}",
                 remedy=Remedy("Use {}", Setting("readout", "additive")),
             )
         if graphs.data.n_labels == 0:
@@ -269,23 +274,32 @@ class GraphLearner(BaseEstimator):
         if kinds is None:
             kinds = evidence_for(self.get_params(False), readouts, graphs)
             data = scaled_by(scale, informed(kinds, graphs.data, graphs.signals, is_fitted=False))
-        posteriors, engines = {}, {}
-        for name, readout in readouts.items():
-            readout = with_channels(readout, kinds)
-            prior = prior_of(self.prior, data, network, readout)
-            model = EdgeModel(network, readout, prior, likelihood)
-            engines[name] = engine or default_engine(model)
-            posteriors[name] = engines[name].run(seed, model, data, sample_weight)
-        if len(posteriors) == 1:
-            posterior, comparison = next(iter(posteriors.values())), None
-        else:
-            comparison = belief.compare(seed, posteriors, data, sample_weight, engines)
-            posterior = posteriors[comparison.index[0]]
+        models = {
+            name: EdgeModel(
+                network,
+                with_covariates(readout, check_names(kinds)),
+                prior_of(self.prior, data, network, readout),
+                likelihood,
+            )
+            for name, readout in readouts.items()
+        }
+        if len(models) > 1:  # a prior may rule some out, as one that fixes delta does
+            models = {name: m for name, m in models.items() if applies(m)} or {
+                "affine": models["affine"]
+            }
+        model, first_pass, comparison = next(iter(models.values())), None, None
+        if len(models) > 1:
+            vary_scales = not (isinstance(self.prior, Prior) and "scales" in self.prior)
+            choice = chosen(seed, models, data, weights, vary_scales)
+            model, data, first_pass = choice.model, choice.data, choice.first_pass
+            comparison = choice.comparison
+            assumptions += [] if choice.assumption is None else [choice.assumption]
+        posterior = (engine or default_engine(model)).run(seed, model, data, sample_weight)
         if assumptions:
             verdict = replace(posterior.verdict, assumptions=tuple(assumptions))
             posterior = replace(posterior, verdict=verdict)
         self.seed_, self.scale_, self.comparison_ = seed, scale, comparison
-        self.model_, self.posterior_ = posterior.model, posterior
+        self.model_, self.posterior_, self.first_pass_ = posterior.model, posterior, first_pass
         self.evidence_ = kinds if posterior.model.readout.terms else ()
         return self
 
@@ -343,7 +357,7 @@ class GraphLearner(BaseEstimator):
         >>> from edgebelief import GraphLearner
         >>> from edgebelief.data import ErdosRenyi, smooth_signals
         >>> learner = GraphLearner.simulated(
-        ...     "erdos-renyi", density=0.3, n_nodes=10, n_signals=500, n_graphs=8, depth=50
+        ...     "erdos-renyi", density=0.3, n_nodes=10, n_signals=500, n_graphs=8, readout="affine"
         ... )
         >>> signals = smooth_signals(1, ErdosRenyi(0.3).sample(2, n_nodes=10), n_signals=500)
         >>> learner.predict_proba(1000 * signals).shape
@@ -411,7 +425,7 @@ class GraphLearner(BaseEstimator):
         >>> rng = np.random.default_rng(0)
         >>> X = [g.distance_matrix() for g in data]
         >>> A = [g.a * rng.lognormal(2.0, 0.3, g.a.size) for g in data]
-        >>> learner = GraphLearner(depth=50, weighted=True).fit(X[:5], A[:5])
+        >>> learner = GraphLearner(readout="affine", depth=50, weighted=True).fit(X[:5], A[:5])
         >>> learner.predict_weights(X[5]).high.shape
         (8, 8)
         """
@@ -552,7 +566,7 @@ class GraphLearner(BaseEstimator):
         >>> from edgebelief import GraphLearner
         >>> from edgebelief.data import ErdosRenyi, GraphDataset
         >>> data = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=6, n_nodes=8, n_signals=200)
-        >>> learner = GraphLearner(depth=50).fit(data[:5])
+        >>> learner = GraphLearner(readout="affine", depth=50).fit(data[:5])
         >>> learner.propagate(data[5], nx.betweenness_centrality, n=20).shape
         (20, 8)
         """
@@ -710,6 +724,21 @@ class GraphLearner(BaseEstimator):
         """
         return belief.CalibrationReport.of(self._to_score(X, A, covariates, cv), n_bins)
 
+    def predictions(self, X: Any, A: Any = None, *, covariates: Any = None) -> belief.Predictions:
+        """Predict graphs, and keep their labels: what `edgebelief.metrics` score.
+
+        Examples
+        --------
+        >>> from edgebelief import GraphLearner, metrics
+        >>> from edgebelief.data import ErdosRenyi, GraphDataset
+        >>> graphs = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=6, n_nodes=8, n_signals=100)
+        >>> learner = GraphLearner(readout="affine", depth=50).fit(graphs[:4])
+        >>> beliefs = learner.predictions(graphs[4:])
+        >>> metrics.edge_nll(beliefs).per_graph.shape
+        (2,)
+        """
+        return self._predicted(X, A, covariates)[1]
+
     def cross_val_predictions(
         self,
         X: Any,
@@ -745,7 +774,8 @@ class GraphLearner(BaseEstimator):
         >>> from edgebelief import GraphLearner, metrics
         >>> from edgebelief.data import ErdosRenyi, GraphDataset
         >>> graph = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=1, n_nodes=8, n_signals=100)
-        >>> beliefs = GraphLearner(depth=50).cross_val_predictions(graph, n_folds=2)
+        >>> learner = GraphLearner(readout="affine", depth=50)
+        >>> beliefs = learner.cross_val_predictions(graph, n_folds=2)
         >>> bool(metrics.edge_nll(beliefs) > 0)
         True
         """
@@ -763,7 +793,7 @@ class GraphLearner(BaseEstimator):
                 # Findings of a fit to a part of the labels are not findings of this learner.
                 warnings.simplefilter("ignore", InferenceWarning)
                 learner = clone(self)._fit(Graphs(train, False), None, kinds)
-            return belief.predict(learner.posterior_, scaled_by(learner.scale_, test))
+            return belief.predict(learner.posterior_, learner._scaled_as_fitted(test))
 
         seed = int(check_random_state(self.random_state).randint(2**31))
         return belief.cross_predict(seed, data, fit_and_predict, cv, n_folds)
@@ -808,7 +838,7 @@ class GraphLearner(BaseEstimator):
             scale, _ = self._scaled(network, readouts, graphs.data)
             name, readout = list(readouts.items())[-1]  # the most flexible
             kinds = evidence_for(self.get_params(False), {name: readout}, graphs)
-            readout = with_channels(readout, kinds)
+            readout = with_covariates(readout, check_names(kinds))
             data = scaled_by(scale, informed(kinds, graphs.data, graphs.signals, is_fitted=False))
             prior = prior_of(self.prior, data, network, readout)
             model = prepare(0, EdgeModel(network, readout, prior, likelihood), data).model
@@ -868,7 +898,8 @@ class GraphLearner(BaseEstimator):
         learner_file.check_network(network_of(self.network, self.depth))
         learner_file.check_evidence([*(evidence_of(self.evidence) or ()), *self.evidence_])
         kept = self.seed_, self.scale_, self.comparison_, self.posterior_, self.evidence_
-        learner_file.write(path, learner_file.SavedLearner(self.get_params(False), *kept))
+        saved = learner_file.SavedLearner(self.get_params(False), *kept, self.first_pass_)
+        learner_file.write(path, saved)
 
     def _settings(self) -> dict[str, object]:
         """Return all settings as given, and what "auto" settings became, for a report."""
@@ -877,7 +908,12 @@ class GraphLearner(BaseEstimator):
             for name, value in self.get_params(deep=False).items()
         }
         used = ", ".join(kind.name for kind in self.evidence_) or "none"
-        return {**given, "scale that was applied": self.scale_, "evidence that was used": used}
+        return {
+            **given,
+            "scale that was applied": self.scale_,
+            "evidence that was used": used,
+            "passes": 1 if self.first_pass_ is None else 2,
+        }
 
     def _scaled(
         self, network: Network, readouts: Mapping[str, Readout], data: GraphDataset
@@ -900,7 +936,16 @@ class GraphLearner(BaseEstimator):
     def _as_fitted(self, graphs: Graphs) -> GraphDataset:
         """Return data with the evidence of the fit, and distances scaled as in the fit."""
         data = informed(self.evidence_, graphs.data, graphs.signals, is_fitted=True)
-        return scaled_by(self.scale_, data)
+        return self._scaled_as_fitted(data)
+
+    def _scaled_as_fitted(self, data: GraphDataset) -> GraphDataset:
+        """Scale distances as in the fit; add what a first pass believes, where there was one."""
+        data = scaled_by(self.scale_, data)
+        if self.first_pass_ is None:
+            return data
+        with warnings.catch_warnings():  # the second pass warns of the same
+            warnings.simplefilter("ignore", belief.BeliefWarning)
+            return with_structure(data, belief.predict(self.first_pass_, data))
 
     def _predicted(
         self, X: Any, A: Any = None, covariates: Any = None
@@ -979,7 +1024,7 @@ def load(path: str | Path) -> GraphLearner:
     >>> from edgebelief import GraphLearner, load
     >>> from edgebelief.data import ErdosRenyi, GraphDataset
     >>> data = GraphDataset.sample(0, ErdosRenyi(0.4), n_graphs=5, n_nodes=8, n_signals=200)
-    >>> learner = GraphLearner(depth=50).fit(data)
+    >>> learner = GraphLearner(readout="affine", depth=50).fit(data)
     >>> with TemporaryDirectory() as folder:
     ...     learner.save(Path(folder) / "model.eb")
     ...     again = load(Path(folder) / "model.eb")
@@ -992,5 +1037,5 @@ def load(path: str | Path) -> GraphLearner:
         check_saved(saved, learner.get_params(False))
     learner.seed_, learner.scale_, learner.comparison_ = saved.seed, saved.scale, saved.comparison
     learner.model_, learner.posterior_ = saved.posterior.model, saved.posterior
-    learner.evidence_ = saved.evidence
+    learner.evidence_, learner.first_pass_ = saved.evidence, saved.first_pass
     return learner

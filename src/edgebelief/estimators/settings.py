@@ -32,8 +32,6 @@ Scale = float | str
 # Networks compute in single precision, which ends at 3e38: this leaves room for theta, and for the
 # rescalings that are tried. A median below TINY has no reciprocal.
 HUGE, TINY = 1e20, 1e-300
-# The labelled graphs that "auto" needs to choose a readout: with one left out, two are fitted.
-FEWEST = 3
 # The beliefs about graphs that a prior may be made from; the first is needed.
 BELIEFS = ("density", "max_components", "mass")
 # Scales that differ between graphs.
@@ -79,7 +77,7 @@ def _check_size_aware(settings: Mapping[str, Any], network: Network) -> None:
             "takes a named prior or a Prior; beliefs about graphs are turned into one for graphs "
             "of one size."
         )
-    if not (isinstance(readout, str) and readout == "affine"):
+    if not (isinstance(readout, str) and readout in ("affine", "auto")):
         raise refused(
             f"has a readout of its own, with the parameters of 'affine'; the readout is "
             f"{readout!r}",
@@ -113,19 +111,6 @@ def check_dense(data: GraphDataset, weights: Float[np.ndarray, " graphs"]) -> No
     )
 
 
-def few_graphs(data: GraphDataset, weights: Float[np.ndarray, " graphs"]) -> str | None:
-    """Say why "auto" cannot choose a readout: too few graphs to leave out; None if it can."""
-    counted = [r.known.any() and w > 0 for r, w in zip(data, weights, strict=True)]
-    if sum(counted) >= FEWEST:
-        return None
-    return (
-        f"the readout is 'affine': 'auto' chooses by graphs that are left out, which takes at "
-        f"least {FEWEST} labelled graphs, and there {'are' if sum(counted) > 1 else 'is'} "
-        f"{sum(counted)}. What a more flexible readout learns from so few does not carry over to "
-        f"other graphs"
-    )
-
-
 def network_of(network: str | Network, depth: int | None) -> Network:
     """Return the network that a name and a depth mean; a `Network` as it is."""
     if isinstance(network, Network):
@@ -142,6 +127,8 @@ def readouts_of(readout: object, network: Network) -> dict[str, Readout]:
     if not (isinstance(readout, str) and readout in ("auto", *READOUTS)):
         problem = f"must be auto, one of {sorted(READOUTS)}, or a Readout; got {readout!r}."
         raise SettingError(problem, argument="readout")
+    if readout == "auto" and network.kind != "dpg":
+        return {"affine": papers_readout(network)}
     if readout != "affine" and network.kind != "dpg":
         raise SettingError(
             f"{readout!r} is for DPG, whose weights it scales; the network is a "

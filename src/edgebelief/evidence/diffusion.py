@@ -40,7 +40,7 @@ class Diffusion(Evidence):
     array([1.  , 0.99, 0.99, 0.2 , 0.2 , 0.2 ])
     """
 
-    powers: tuple[int, ...] = (2, 4, 8)
+    powers: tuple[int, ...] = (2, 8)
     width: float = 2.0
 
     name = "diffusion"

@@ -43,7 +43,7 @@ class Precision(Evidence):
            [0.   , 0.707, 1.   ]])
     """
 
-    ridges: tuple[float, ...] = (1e-6, 1e-4, 1e-2, 1e-1)
+    ridges: tuple[float, ...] = (1e-4, 1e-2, 1e-1)
 
     name = "precision"
 

@@ -56,7 +56,7 @@ class SmoothStructure(Evidence):
            [0., 0., 1., 0.]])
     """
 
-    thetas: tuple[float, ...] = (0.1, 0.3, 1.0)
+    thetas: tuple[float, ...] = (0.1, 1.0)
 
     name = "smooth"
 
@@ -84,13 +84,18 @@ class SmoothStructure(Evidence):
 
 
 def log_resistance(a: OnPairs) -> OnPairs:
-    """Return log effective resistances of a weighted graph, relative to their median.
+    """Return log effective resistances of a weighted graph, relative to their median."""
+    r = resistances(a)
+    np.fill_diagonal(r, 1.0)  # their own resistance means nothing
+    log_r = np.log(r)
+    return log_r - np.median(off_diagonal(log_r))
+
+
+def resistances(a: OnPairs) -> OnPairs:
+    """Return effective resistances of a weighted graph whose weights are relative to mean degree.
 
     Each node is joined to ground a little.
     """
     d = a.sum(0)
     k = np.linalg.inv((np.diag(d) - a) / d.mean() + GROUND * np.eye(len(a)))
-    r = np.diagonal(k)[:, None] + np.diagonal(k) - 2 * k
-    np.fill_diagonal(r, 1.0)  # their own resistance means nothing
-    log_r = np.log(r)
-    return log_r - np.median(off_diagonal(log_r))
+    return np.diagonal(k)[:, None] + np.diagonal(k) - 2 * k

@@ -5,6 +5,7 @@ from .diagnostics import Finding, InferenceWarning, Verdict
 from .engines.auto import default_engine
 from .engines.base import Engine
 from .engines.exact import Exact
+from .engines.laplace import Laplace
 from .engines.map import MAP
 from .engines.modes import Modes
 from .engines.nuts import NUTS
@@ -15,6 +16,7 @@ from .posterior import Fingerprint, Posterior
 from .priors import (
     Fixed,
     HalfNormal,
+    HalfT,
     LogNormal,
     LogUniform,
     Marginal,
@@ -22,6 +24,7 @@ from .priors import (
     Prior,
     fixed,
     half_normal,
+    half_t,
     lognormal,
     loguniform,
     normal,
@@ -37,8 +40,10 @@ __all__ = [
     "Fixed",
     "Fingerprint",
     "InferenceWarning",
+    "Laplace",
     "Likelihood",
     "HalfNormal",
+    "HalfT",
     "LogNormal",
     "LogUniform",
     "MAP",
@@ -54,6 +59,7 @@ __all__ = [
     "default_engine",
     "fixed",
     "half_normal",
+    "half_t",
     "lognormal",
     "loguniform",
     "normal",

@@ -95,12 +95,15 @@ class EdgeModel(eqx.Module):
                 f"the prior must have a marginal for each of {self.parameters}, and no other; "
                 f"it has {tuple(self.prior)}."
             )
+        # The vectors of a readout that is not prepared are as long as the data will have it.
+        sizes = self.sizes if self.is_prepared else self.network.sizes
         for name in self.prior:
             value = getattr(self.prior[name], "value", None)
             unknown = not self.is_prepared and name in self.readout.unlisted
-            if value is not None and not unknown and np.shape(value) != self.shape(name):
+            shape = (sizes[name],) if name in sizes else ()
+            if value is not None and not unknown and np.shape(value) != shape:
                 raise SettingError(
-                    f"{name} is {self.sizes.get(name, 'one')} number(s), and is fixed at {value}."
+                    f"{name} is {sizes.get(name, 'one')} number(s), and is fixed at {value}."
                 )
 
     @staticmethod

@@ -156,12 +156,38 @@ class Normal(Marginal):
 
 
 @dataclass(frozen=True)
-class HalfNormal(Marginal):
-    """The absolute value of a normal with mean 0 and standard deviation `scale`."""
+class ScalePrior(Marginal):
+    """A prior of a scale tau that n coefficients w_j ~ Normal(0, tau) share; abstract.
+
+    Engines that learn scales need two things more of it than of other marginals.
+    """
 
     scale: float = 1.0
 
     positive = True
+
+    @abc.abstractmethod
+    def log_kernel(self, tau: Array) -> Array:
+        """Return the log density of tau up to a constant."""
+
+    @abc.abstractmethod
+    def typical(self, squares: Array, counts: Array) -> Array:
+        """Return the tau at which log tau has its mode, given the sums of squares of coefficients.
+
+        The density of log tau is tau^(1 - n) exp(-S/(2 tau^2)) p(tau).
+        """
+
+
+@dataclass(frozen=True)
+class HalfNormal(ScalePrior):
+    """The absolute value of a normal with mean 0 and standard deviation `scale`."""
+
+    def log_kernel(self, tau: Array) -> Array:
+        return -((tau / self.scale) ** 2) / 2
+
+    def typical(self, squares: Array, counts: Array) -> Array:
+        s2, linear = self.scale**2, counts - 1
+        return np.sqrt(s2 / 2 * (np.sqrt(linear**2 + 4 * squares / s2) - linear))
 
     @property
     def distribution(self) -> dist.Distribution:
@@ -185,6 +211,51 @@ class HalfNormal(Marginal):
         v = np.asarray(value, float) / self.scale
         # 2 ndtr(v) - 1 below, 2 ndtr(-v) above: digits at both ends
         return np.where(v < 0.67, ndtri(erf(v / np.sqrt(2))), -ndtri(2 * ndtr(-v)))
+
+
+@dataclass(frozen=True)
+class HalfT(ScalePrior):
+    """The absolute value of Student's t with two degrees of freedom, times `scale`.
+
+    Its density falls as the cube: values many times the scale are possible, where those of a
+    half-normal are not.
+    """
+
+    def log_kernel(self, tau: Array) -> Array:
+        return -1.5 * np.log1p((tau / self.scale) ** 2 / 2)
+
+    def typical(self, squares: Array, counts: Array) -> Array:
+        s2 = self.scale**2
+        linear = squares - 2 * s2 * (counts - 1)
+        root = np.sqrt(linear**2 + 8 * s2 * squares * (counts + 2))
+        # Of two forms that are equal, the one without cancellation.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            other = 4 * s2 * squares / (root - linear)
+        return np.sqrt(np.where(linear > 0, (linear + root) / (2 * (counts + 2)), other))
+
+    @property
+    def distribution(self) -> dist.Distribution:
+        return dist.FoldedDistribution(dist.StudentT(2.0, 0.0, self.scale))
+
+    def from_z(self, z: Array) -> Array:
+        special = jax.scipy.special if namespace(z) is jnp else scipy.special
+        z = namespace(z).asarray(z)
+        below, above = special.ndtr(z), special.ndtr(-z)
+        return self.scale * np.sqrt(2) * below / namespace(z).sqrt(above * (1 + below))
+
+    def from_z_derivatives(self, z: Array) -> tuple[Array, Array]:
+        z = np.asarray(z, float)
+        # v = sqrt(2) p / sqrt(1 - p^2) has dv/dp = sqrt(2) (1 - p^2)^(-3/2), and p is ndtr(z).
+        below, rest = ndtr(z), ndtr(-z) * (1 + ndtr(z))
+        density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+        first = self.scale * np.sqrt(2) * density * rest**-1.5
+        return first, first * (3 * below * density / rest - z)
+
+    def to_z(self, value: Array) -> Array:
+        v = np.asarray(value, float) / self.scale
+        root = np.sqrt(2 + v**2)
+        below, above = v / root, 2 / (root * (root + v))  # p and 1 - p: digits at both ends
+        return np.where(below < 0.5, ndtri(below), -ndtri(above))
 
 
 @dataclass(frozen=True)
@@ -257,6 +328,18 @@ def half_normal(scale: float) -> HalfNormal:
     0.6745
     """
     return HalfNormal(_in_range(scale, "scale"))
+
+
+def half_t(scale: float) -> HalfT:
+    """Make a prior for scales of which few are large: half of Student's t, two degrees of freedom.
+
+    Examples
+    --------
+    >>> from edgebelief.infer import half_t
+    >>> half_t(1.0).quantile([0.5, 0.99]).round(3)
+    array([0.816, 9.925])
+    """
+    return HalfT(_in_range(scale, "scale"))
 
 
 def lognormal(median: float, log_sd: float) -> LogNormal:

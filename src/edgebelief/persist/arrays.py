@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..infer import EdgeModel
-from ..infer.engines.exact import applies
+from ..infer.exact.applies import applies
 from ..infer.exact.conditional import Cells
 from ..infer.exact.theta import ThetaPosterior
 from ..infer.exact.weights import SCORES, WeightedThetaPosterior, WeightPrior

@@ -34,6 +34,8 @@ KIND = "GraphLearner"
 MODEL = {"network": Network, "readout": Readout, "prior": Prior, "likelihood": Likelihood}
 # Fields that are kept elsewhere (the curves of terms: arrays), or made anew.
 APART = ("terms", "state")
+# What the names of the arrays of a first pass begin with.
+FIRST = "first."
 # A file asks for no more channels: a layer takes time with their square.
 MOST_CHANNELS = 64
 # What columns of a comparison are called in older files.
@@ -60,19 +62,33 @@ class SavedLearner(NamedTuple):
     posterior: Posterior
     evidence: tuple[Evidence, ...] = ()
     """What the posterior's readout uses."""
+    first_pass: Posterior | None = None
+    """What terms of the posterior's readout are computed from, where there were two passes."""
 
 
 def write(path: str | Path, saved: SavedLearner) -> None:
     """Write a fitted learner to a model file."""
-    posterior, verdict = saved.posterior, saved.posterior.verdict
-    fingerprint = dataclasses.asdict(posterior.fingerprint)
-    n_nodes = fingerprint.pop("n_nodes")  # an array, for there may be many graphs
+    fitted, arrays = _posterior_out(saved.posterior)
     settings = {
         "edgebelief": __version__,
         "learner": {name: _encoded(value) for name, value in saved.settings.items()},
         "seed": saved.seed,
         "scale": saved.scale,
         "evidence": [_encoded(kind) for kind in saved.evidence],
+        **fitted,
+        "comparison": _comparison_out(saved.comparison),
+    }
+    if saved.first_pass is not None:
+        settings["first pass"], of_first = _posterior_out(saved.first_pass)
+        arrays |= {FIRST + name: array for name, array in of_first.items()}
+    modelfile.write(path, KIND, settings, arrays)
+
+
+def _posterior_out(posterior: Posterior) -> tuple[dict[str, Any], Arrays]:
+    """Return a posterior and its model as settings and arrays."""
+    verdict, fingerprint = posterior.verdict, dataclasses.asdict(posterior.fingerprint)
+    n_nodes = fingerprint.pop("n_nodes")  # an array, for there may be many graphs
+    settings: dict[str, Any] = {
         "model": {name: _encoded(getattr(posterior.model, name)) for name in MODEL},
         "posterior": {
             "engine": posterior.engine,
@@ -86,7 +102,6 @@ def write(path: str | Path, saved: SavedLearner) -> None:
             "log_evidence": posterior.log_evidence,
             "n_chains": posterior.n_chains,
         },
-        "comparison": _comparison_out(saved.comparison),
     }
     arrays = {"weights": np.asarray(posterior.weights), "n_nodes": np.array(n_nodes, np.int64)}
     arrays |= {f"param.{name}": np.asarray(v) for name, v in posterior.params.items()}
@@ -96,7 +111,7 @@ def write(path: str | Path, saved: SavedLearner) -> None:
         arrays |= {f"term.{name}": array for name, array in of_terms.items()}
     if isinstance(posterior.continuum, ThetaPosterior | WeightedThetaPosterior):
         arrays |= {f"family.{k}": v for k, v in family_out(posterior.continuum).items()}
-    modelfile.write(path, KIND, settings, arrays)
+    return settings, arrays
 
 
 def read(path: str | Path, names: Collection[str]) -> SavedLearner:
@@ -136,6 +151,28 @@ def reading(path: str | Path) -> Iterator[None]:
 
 
 def _restored(settings: dict[str, Any], arrays: Arrays) -> SavedLearner:
+    posterior = _posterior_in(settings, arrays)
+    first_pass = None
+    if settings.get("first pass") is not None:
+        first_pass = _posterior_in(settings["first pass"], under(FIRST, arrays))
+        known = set(posterior.model.readout.covariates or ())
+        needed = set(first_pass.model.readout.covariates or ())
+        demand(needed <= known, "its first pass needs what its second does not")
+    seed = settings["seed"]
+    demand(type(seed) is int and 0 <= seed < 2**32, "its seed is no seed")
+    return SavedLearner(
+        settings={name: _decoded(value) for name, value in settings["learner"].items()},
+        seed=seed,
+        scale=settings["scale"],
+        comparison=_comparison_in(settings.get("comparison")),
+        posterior=posterior,
+        evidence=_evidence_in(settings.get("evidence", []), posterior.model),
+        first_pass=first_pass,
+    )
+
+
+def _posterior_in(settings: dict[str, Any], arrays: Arrays) -> Posterior:
+    """Return the posterior that `_posterior_out` was given."""
     parts = {name: _decoded(settings["model"][name]) for name in MODEL}
     for name, part in parts.items():
         demand(isinstance(part, MODEL[name]), f"its {name} is a {type(part).__name__}")
@@ -149,7 +186,7 @@ def _restored(settings: dict[str, Any], arrays: Arrays) -> SavedLearner:
     _check_draws(model, params, arrays["weights"], fitted["n_chains"], stats)
     engines = {entry.class_name for entry in ENGINES.values()}
     demand(fitted["engine"] in engines, "its engine is none of ours")
-    posterior = Posterior(
+    return Posterior(
         model=model,
         params={name: params[name] for name in model.parameters},  # in the order that fits have
         weights=arrays["weights"],
@@ -161,16 +198,6 @@ def _restored(settings: dict[str, Any], arrays: Arrays) -> SavedLearner:
         n_chains=fitted["n_chains"],
         continuum=family_in(model, under("family.", arrays)),
         sample_stats=stats,
-    )
-    seed = settings["seed"]
-    demand(type(seed) is int and 0 <= seed < 2**32, "its seed is no seed")
-    return SavedLearner(
-        settings={name: _decoded(value) for name, value in settings["learner"].items()},
-        seed=seed,
-        scale=settings["scale"],
-        comparison=_comparison_in(settings.get("comparison")),
-        posterior=posterior,
-        evidence=_evidence_in(settings.get("evidence", []), model),
     )
 
 

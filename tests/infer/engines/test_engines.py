@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from edgebelief.data import GraphDataset, RandomGeometric
-from edgebelief.infer import MAP, NUTS, VI, EdgeModel, Exact, Fingerprint, Modes, Posterior
+from edgebelief.infer import MAP, NUTS, VI, EdgeModel, Exact, Fingerprint, Laplace, Modes, Posterior
 from edgebelief.networks import DPG
 
 ENGINES = [
     Exact(),
+    Laplace(),
     MAP(),
     Modes(),
     pytest.param(NUTS(n_warmup=200, n_draws=500, target_accept=0.9), marks=pytest.mark.slow),

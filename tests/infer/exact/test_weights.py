@@ -21,7 +21,7 @@ from edgebelief.infer import (
     lognormal,
     normal,
 )
-from edgebelief.infer.engines.exact import applies
+from edgebelief.infer.exact.applies import applies
 from edgebelief.infer.exact.weights import WeightPosterior, WeightPrior
 from edgebelief.infer.gradient.density import LogDensity
 from edgebelief.networks import DPG, MIMO, DPGParams, Output

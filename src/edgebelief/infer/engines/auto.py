@@ -1,9 +1,10 @@
 """The choice of an engine that suits a model."""
 
 from ...networks import StochasticHead
+from ..exact.applies import applies
 from ..model import EdgeModel
 from .base import Engine
-from .exact import Exact, applies
+from .exact import Exact
 from .modes import Modes
 from .nuts import NUTS
 

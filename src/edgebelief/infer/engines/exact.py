@@ -19,9 +19,10 @@ import numpy as np
 from jaxtyping import Float
 
 from ...data.randomness import Key, generator
-from ...errors import DoesNotApply, SettingError
+from ...errors import SettingError
 from ...validate import check_least
 from ..diagnostics import Finding
+from ..exact.applies import check_model
 from ..exact.chains import chain_draws
 from ..exact.conditional import Sketch
 from ..exact.laplace import SHARE, ThetaMode, weighted_draws
@@ -29,8 +30,8 @@ from ..exact.scan import LARGEST_SHARE, MidpointErrors, most_plausible_z, refine
 from ..exact.shrinkage import Shrinkage
 from ..exact.slices import Slices, free_network_parameters
 from ..exact.theta import Interpolant, ThetaPosterior
-from ..exact.weights import WeightedThetaPosterior, WeightPrior
-from ..likelihoods import BernoulliEdges, WeightedEdges, WeightParams
+from ..exact.weights import WeightedThetaPosterior
+from ..likelihoods import WeightParams
 from ..model import EdgeModel
 from ..posterior import Fit
 from ..prepare import Problem
@@ -86,7 +87,7 @@ class Exact(Engine):
 
     def _fit(self, key: Key, problem: Problem) -> Fit:
         model = problem.model
-        _check_model(model)
+        check_model(model)
         if not free_network_parameters(model):
             return self._fit_point(key, problem)
         if sum(model.sizes.get(name, 1) for name in model.readout.params_type._fields) > 2:
@@ -210,48 +211,6 @@ def _out_of_budget(interpolant: Interpolant) -> list[Finding]:
         f"estimated at {error:.2g} sd or less. Compare with NUTS."
     )
     return [Finding("integration budget", share, message)]
-
-
-def applies(model: EdgeModel) -> bool:
-    """Whether `Exact` can fit this model."""
-    try:
-        _check_model(model)
-    except DoesNotApply:
-        return False
-    return True
-
-
-def _check_model(model: EdgeModel) -> None:
-    """Refuse models that `Exact` cannot fit, with the reason."""
-    network = free_network_parameters(model)
-    n_free = sum(model.network.sizes.get(name, 1) for name in network)
-    if n_free > 1:
-        raise DoesNotApply(
-            f"Exact adds up over one network parameter; this network has {n_free} in doubt "
-            f"({', '.join(network)}). Use NUTS, or fix the others."
-        )
-    readout = type(model.readout).__name__
-    if not model.readout.linear:
-        raise DoesNotApply(
-            f"Exact needs a readout with a coefficient for each column; {readout} has "
-            f"none for the weight. Use NUTS."
-        )
-    if any(model.prior[name].fixed for name in model.readout.params_type._fields):
-        raise DoesNotApply(
-            f"Exact adds up over all parameters of {readout}; some are fixed. Use NUTS."
-        )
-    if not isinstance(model.likelihood, BernoulliEdges | WeightedEdges):
-        raise DoesNotApply(
-            f"Exact knows Bernoulli edges, with or without weights; the likelihood is "
-            f"{type(model.likelihood).__name__}. Use NUTS."
-        )
-    if model.likelihood.weighted:
-        WeightPrior.of(model)
-    if network and not model.prior[network[0]].positive:
-        raise DoesNotApply(
-            f"{network[0]} must be positive, so its prior must be lognormal or loguniform; it is "
-            f"{model.prior[network[0]]}."
-        )
 
 
 def _worth_integrating(interpolant: Interpolant) -> list[int]:

@@ -16,6 +16,7 @@ from ...data.randomness import Key, generator, split
 from ...errors import InputError
 from ...validate import check_choice, check_least
 from ..diagnostics import PARETO_K, Finding
+from ..exact.applies import applies
 from ..gradient.density import LogDensity, values_of
 from ..gradient.optimise import climb_from_many
 from ..loo import psis_loo, stacking_weights
@@ -24,7 +25,7 @@ from ..posterior import Fit
 from ..prepare import Problem
 from ..priors import fixed
 from .base import Engine
-from .exact import Exact, applies
+from .exact import Exact
 
 Weights = Literal["stacking", "evidence", "equal"]
 

@@ -1,304 +1,192 @@
 """Readouts with many coefficients on scales that are learned, by chains side by side.
 
 Given theta, the labels are a logistic regression with coefficients w_j = tau_g u_j (`shrinkage`).
-A round of a chain has three steps, each of which leaves the posterior as it is:
+Each chain has a value of theta, and a round of it has two steps, which leave the posterior given
+theta as it is:
 
-1. a Hamiltonian trajectory of (u, tau) given theta, in coordinates in which their prior is standard
-   normal, in units of the posterior at the mode (`hamiltonian`);
+1. a Hamiltonian trajectory of (u, tau), in coordinates in which their prior is standard normal, in
+   units of the posterior at the mode (`target`, `hamiltonian`);
 2. new scales given w = tau u, which the labels do not see: without this step, chains are slow where
-   a scale is well determined (interweaving, Yu and Meng 2011);
-3. jumps to other values of theta, with u moved and stretched as its mode and covariance are.
+   a scale is well determined (interweaving, Yu and Meng 2011).
 
-Theta has the values of the quadrature points that `scan` has found, each with its share of the
-prior, so that predictions need one run of the network for each of them, not for each draw.
+Theta is a handful of the quadrature points that `scan` has found, each for the part of the
+posterior around it. How much posterior each has is not left to Laplace's approximation: the ratio
+of the evidence at neighbouring values follows from draws of the chains at both (Bennett 1976). A
+first, short run of the chains finds out where the posterior is, and in which directions it is wide;
+then values are chosen anew. So theta is not a coordinate of chains, in which they would move
+slowly, and a prediction needs one run of the network for each of these values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.special import softmax
+from scipy.optimize import brentq
+from scipy.special import expit, logsumexp, softmax
 
 from ...data.randomness import Key, generator
 from ...progress import progress_bar
-from ...threads import check
+from ...threads import Workers, check
 from ..diagnostics import EFFECTIVE_DRAWS, Finding
 from ..model import EdgeModel
 from ..posterior import Fit
-from .hamiltonian import Chains, PerChain, States, StepSize, evaluated, move
+from .hamiltonian import States, StepSize, evaluated, move
 from .laplace import ThetaMode
 from .regression import Labels
-from .shrinkage import LEAST, Shrinkage
+from .shrinkage import Shrinkage
+from .target import Metric, Rows, Target
 
-# Chains, rounds of warm-up, in which the step size is learned, and rounds after it: at the least,
-# and at the most, where draws are not yet worth EFFECTIVE_DRAWS.
-N_CHAINS, WARMUP, ROUNDS, MOST_ROUNDS = 16, 150, 250, 2000
-# Rounds that are added should make draws worth this many times what is asked for.
-SPARE = 1.2
-# The first step size of trajectories; the step of the difference that tells a curvature.
-FIRST_STEP, STEP = 0.1, 1e-2
+# Values of theta at the most, and chains at each, which must agree; a value that stands for much of
+# the posterior counts as several. Chains run in two threads.
+VALUES, CHAINS, THREADS = 12, 2, 2
+# Rounds of the first run, and those of them that are not counted; then rounds in which chains at
+# the values that are chosen anew learn their step sizes.
+SCOUTING, ARRIVING, SETTLING = 100, 30, 60
+# Rounds that are kept: at the least, and at the most, where draws are not yet worth
+# EFFECTIVE_DRAWS. Chains run in parts of this many rounds.
+ROUNDS, MOST_ROUNDS, PART = 170, 2000, 20
+# Rounds that are added should make draws worth this many times what is asked for; they are at most
+# this many times those before.
+SPARE, GROWTH = 1.2, 2.0
+# The first step size of trajectories.
+FIRST_STEP = 0.1
 # In this share of the rounds steps are shorter by this factor, which frees a chain from where the
 # density is steeper than at the mode.
 SOMETIMES, SHORT = 0.2, 0.2
-# The random walk that draws scales given the coefficients: steps, and their length in log tau; and
-# the largest scale that it goes to, in units of the prior's s.
-WALK, STRIDE, MOST = 8, 1.0, 8.0
-# Proposals of another theta in a round: this share of them is any of the points, since another mode
-# may be far away, and the others are at most this many points away.
-JUMPS, ANYWHERE, FARTHEST = 4, 0.5, 5
 # Labelled pairs whose log odds are monitored.
 MONITORED = 100
-# Draws worth 400 have an R-hat of about 1.02 with 16 chains; beyond this value they disagree.
+# Chains disagree beyond this R-hat. With draws worth 400 it is about 1.02 for the worst pair.
 RHAT = 1.05
+# The largest standard error of the share of the posterior that a value of theta has, in logarithms.
+EVIDENCE_ERROR = 0.2
 
-# The index of a value of theta for each chain.
+
+# For each chain, which of the values of theta it has.
 Places = Int[np.ndarray, " chains"]
 
 
-class Rows(NamedTuple):
-    """Signed rows of the design matrix at each value of theta, in single precision.
-
-    Most columns do not depend on theta, and are kept once.
-    """
-
-    common: Float[np.ndarray, "rows common"]
-    own: Float[np.ndarray, "values rows own"]
-    weights: Float[np.ndarray, "rows 1"]
-    is_own: Bool[np.ndarray, " columns"]
-    """Whether a column depends on theta."""
-
-    @classmethod
-    def of(cls, labels: Sequence[Labels]) -> Rows:
-        """Collect the rows at all values of theta, which must be in one order."""
-        first = labels[0].rows
-        is_own = np.zeros(first.shape[1], bool)
-        for other in labels[1:]:
-            is_own |= (other.rows != first).any(0)
-        common = np.ascontiguousarray(first[:, ~is_own], np.float32)
-        own = np.stack([each.rows[:, is_own].astype(np.float32) for each in labels])
-        return cls(common, own, labels[0].weights[:, None].astype(np.float32), is_own)
-
-    def sample(self, rng: np.random.Generator, n: int) -> Rows:
-        """Return `n` rows, or all if there are fewer."""
-        kept = rng.permutation(len(self.common))[:n]
-        return Rows(self.common[kept], self.own[:, kept], self.weights[kept], self.is_own)
-
-    def margins(self, beta: States, at: Places) -> Float[np.ndarray, "rows chains"]:
-        """Return the log odds of each label."""
-        beta = beta.astype(np.float32)
-        x, own = self.common @ beta[~self.is_own], beta[self.is_own]
-        for k in np.unique(at):
-            x[:, at == k] += self.own[k] @ own[:, at == k]
-        return x
-
-    def log_likelihood(self, beta: States, at: Places) -> tuple[PerChain, States]:
-        """Return the log-likelihood of all labels, and its gradient."""
-        x = self.margins(beta, at)
-        small = np.exp(-np.abs(x))
-        value = (self.weights * (np.minimum(x, 0) - np.log1p(small))).sum(0, dtype=float)
-        score = self.weights * np.where(x >= 0, small, 1) / (1 + small)
-        gradient = np.empty(beta.shape)
-        gradient[~self.is_own] = self.common.T @ score
-        for k in np.unique(at):
-            gradient[np.ix_(self.is_own, at == k)] = self.own[k].T @ score[:, at == k]
-        return value, gradient
-
-
-class Parts(NamedTuple):
-    """The parts of a state, all in coordinates in which their prior is standard normal."""
-
-    first: Float[np.ndarray, "first chains"]
-    """The coefficients in no group."""
-    curves: Float[np.ndarray, "curves chains"]
-    """The coefficients in groups, over their scales."""
-    scales: Float[np.ndarray, "groups chains"]
-
-
-@dataclass(frozen=True)
-class Target:
-    """The posterior of coefficients and scales at each value of theta.
-
-    A chain moves in the coordinates of its value of theta: those of coefficients are in units of
-    their posterior at the mode, y = centre + root unit. So a jump to another theta, at the same
-    unit, moves and stretches the coefficients as the mode and its covariance do.
-
-    Where the labels determine w = tau u, the density of u is the steeper the larger tau is. So the
-    coordinates of curves are y = u sqrt((1 + h tau^2) / (1 + h t^2)), with the curvature h of the
-    likelihood along w, and typical scales t: those of u where h tau^2 is small, and those of w
-    where it is large, so that one step size fits all scales.
-    """
-
-    shrinkage: Shrinkage
-    rows: Rows
-    log_shares: Float[np.ndarray, " values"]
-    """The log of each value's share of the prior."""
-    centres: Float[np.ndarray, "values coefficients"]
-    roots: Float[np.ndarray, "values coefficients coefficients"]
-    """Cholesky factors, which change smoothly with theta."""
-    curvature: Float[np.ndarray, "curves 1"]
-    """h, of each coefficient in a group."""
-    spreads: Float[np.ndarray, "groups 1"]
-    """The units of the coordinates of scales."""
-
-    @classmethod
-    def of(cls, shrinkage: Shrinkage, modes: Sequence[ThetaMode], rows: Rows) -> Target:
-        """Take the coordinates from the modes of the coefficients at typical scales."""
-        best = max(modes, key=lambda at: at.log_share + at.mode.log_mass).mode
-        in_units = np.diagonal(np.linalg.inv(best.covariance))[len(shrinkage.marginals) :] - 1
-        return cls(
-            shrinkage,
-            rows,
-            np.array([at.log_share for at in modes]),
-            np.stack([at.mode.z for at in modes]),
-            np.stack([np.linalg.cholesky(at.mode.covariance) for at in modes]),
-            (np.maximum(in_units, 0) / shrinkage.sds**2)[:, None],
-            np.ones((shrinkage.n_scales, 1)),
-        )
-
-    def with_spreads(self, k: int) -> Target:
-        """Take the units of scales from the curvature at the `k`-th value of theta.
-
-        At most 1, the prior's: a scale that says little there may say more elsewhere.
-        """
-        n = self.shrinkage.n_scales
-        steps = np.concatenate([np.zeros((self.n_coefficients, n)), STEP * np.eye(n)])
-        both = np.concatenate([steps, -steps], 1)
-        _, gradient = self.density(both, np.full(2 * n, k))
-        of_scales = gradient[self.n_coefficients :]
-        curvature = np.diagonal(of_scales[:, n:] - of_scales[:, :n]) / (2 * STEP)
-        return replace(self, spreads=1 / np.sqrt(np.maximum(curvature, 1.0))[:, None])
-
-    @property
-    def n_coefficients(self) -> int:
-        return self.centres.shape[1]
-
-    @cached_property
-    def inverses(self) -> Float[np.ndarray, "values coefficients coefficients"]:
-        """The inverses of the roots."""
-        return np.linalg.inv(self.roots)
-
-    @cached_property
-    def log_dets(self) -> Float[np.ndarray, " values"]:
-        """The logarithms of the determinants of the roots."""
-        return np.log(np.diagonal(self.roots, axis1=1, axis2=2)).sum(1)
-
-    @cached_property
-    def middle(self) -> Float[np.ndarray, "groups 1"]:
-        """The coordinates of the typical scales."""
-        return self.shrinkage.prior.to_z(self.shrinkage.scales)[:, None]
-
-    @cached_property
-    def starts(self) -> Int[np.ndarray, " groups"]:
-        """The index of the first coefficient of each group."""
-        return np.searchsorted(self.shrinkage.groups, np.arange(self.shrinkage.n_scales))
-
-    def split(self, v: States) -> Parts:
-        """Split a state into its parts."""
-        n = len(self.shrinkage.marginals)
-        return Parts(v[:n], v[n : self.n_coefficients], v[self.n_coefficients :])
-
-    def from_unit(self, unit: States, at: Places) -> States:
-        """Map the coordinates of chains to a state."""
-        n = self.n_coefficients
-        y = self.centres[at].T + _multiplied(self.roots, unit[:n], at)
-        scales = self.middle + self.spreads * unit[n:]
-        y[len(self.shrinkage.marginals) :] *= self._stretch(scales)
-        return np.concatenate([y, scales])
-
-    def to_unit(self, v: States, at: Places) -> States:
-        """Map a state to the coordinates of chains."""
-        n = self.n_coefficients
-        y, scales = v[:n].copy(), v[n:]
-        y[len(self.shrinkage.marginals) :] /= self._stretch(scales)
-        y = _multiplied(self.inverses, y - self.centres[at].T, at)
-        return np.concatenate([y, (scales - self.middle) / self.spreads])
-
-    def _stretch(
-        self, scales: Float[np.ndarray, "groups chains"]
-    ) -> Float[np.ndarray, "curves chains"]:
-        """Return u / y."""
-        shrinkage, h = self.shrinkage, self.curvature
-        tau = shrinkage.prior.from_z(scales)[shrinkage.groups]
-        return np.sqrt((1 + h * shrinkage.sds[:, None] ** 2) / (1 + h * tau**2))
-
-    def beta(self, parts: Parts) -> States:
-        """Return the coefficients of the columns."""
-        marginals = zip(self.shrinkage.marginals, parts.first, strict=True)
-        tau = self.shrinkage.prior.from_z(parts.scales)
-        first = [marginal.from_z(z)[None] for marginal, z in marginals]
-        return np.concatenate([*first, tau[self.shrinkage.groups] * parts.curves])
-
-    def density(self, unit: States, at: Places) -> tuple[PerChain, States]:
-        """Return the log density in the coordinates of chains, and its gradient."""
-        v = self.from_unit(unit, at)
-        parts, prior, groups = self.split(v), self.shrinkage.prior, self.shrinkage.groups
-        value, by_beta = self.rows.log_likelihood(self.beta(parts), at)
-        marginals = zip(self.shrinkage.marginals, parts.first, strict=True)
-        slopes = np.stack([marginal.from_z_derivatives(z)[0] for marginal, z in marginals])
-        n = len(slopes)
-        tau, slope_of_tau = prior.from_z(parts.scales), prior.from_z_derivatives(parts.scales)[0]
-        of_each, u, stretch = tau[groups], parts.curves, self._stretch(parts.scales)
-        by_u = by_beta[n:] * of_each - u
-        # With y held, u falls as tau rises, and so does the log of the stretch.
-        fall = self.curvature * of_each / (1 + self.curvature * of_each**2)
-        by_tau = self._by_group(by_beta[n:] * u - fall * (by_u * u + 1))
-        by_y = np.concatenate([by_beta[:n] * slopes - parts.first, by_u * stretch])
-        by_scale = by_tau * slope_of_tau - parts.scales
-        value = value - (v**2).sum(0) / 2 + np.log(stretch).sum(0)
-        value += self.log_shares[at] + self.log_dets[at]
-        by_unit = _multiplied(self.roots.swapaxes(1, 2), by_y, at)
-        return value, np.concatenate([by_unit, self.spreads * by_scale])
-
-    def with_new_scales(self, rng: np.random.Generator, v: States) -> States:
-        """Draw scales given the coefficients, by random walks in log tau.
-
-        The density of log tau is tau^(1 - n) exp(-S/(2 tau^2) - tau^2/(2 s^2)), where S is the sum
-        of squares of the group's n coefficients.
-        """
-        shrinkage, parts = self.shrinkage, self.split(v)
-        most = MOST * shrinkage.width
-        tau = np.clip(shrinkage.prior.from_z(parts.scales), LEAST, most)
-        w = tau[shrinkage.groups] * parts.curves
-        squares, n = self._by_group(w**2), self._by_group(np.ones((len(w), 1)))
-
-        def log_density(log_tau: Float[np.ndarray, "groups chains"]) -> np.ndarray:
-            tau2 = np.exp(2 * log_tau)
-            value = (1 - n) * log_tau - squares / (2 * tau2) - tau2 / (2 * shrinkage.width**2)
-            outside = (log_tau < np.log(LEAST)) | (log_tau > np.log(most))
-            return np.where(outside, -np.inf, value)
-
-        log_tau, value = np.log(tau), log_density(np.log(tau))
-        for _ in range(WALK):
-            new = log_tau + STRIDE * rng.standard_normal(log_tau.shape)
-            new_value = log_density(new)
-            taken = np.log(rng.random(log_tau.shape)) < new_value - value
-            log_tau, value = np.where(taken, new, log_tau), np.where(taken, new_value, value)
-        tau = np.exp(log_tau)
-        curves = w / tau[shrinkage.groups]
-        return np.concatenate([parts.first, curves, shrinkage.prior.to_z(tau)])
-
-    def _by_group(
-        self, values: Float[np.ndarray, "curves chains"]
-    ) -> Float[np.ndarray, "groups chains"]:
-        """Sum over the coefficients of each group, which are in the order of the groups."""
-        return np.add.reduceat(values, self.starts, axis=0)
-
-
 class Round(NamedTuple):
-    """What is kept of a round after warm-up; of several, stacked along a first axis."""
+    """What is known of a round; of several, stacked along a first axis."""
 
     states: Float[np.ndarray, "*rounds dimensions chains"]
-    at: Int[np.ndarray, "*rounds chains"]
     log_odds: Float[np.ndarray, "*rounds pairs chains"]
-    value: Float[np.ndarray, "*rounds chains"]
+    to_next: Float[np.ndarray, "*rounds chains"]
+    """The log of the density at the next value of theta, over that at the chain's own."""
+    to_last: Float[np.ndarray, "*rounds chains"]
     acceptance: Float[np.ndarray, "*rounds chains"]
     divergent: Bool[np.ndarray, "*rounds chains"]
-    jumped: Float[np.ndarray, "*rounds chains"]
+
+
+class Values(NamedTuple):
+    """The values of theta that have chains."""
+
+    places: Int[np.ndarray, " values"]
+    """Which of the quadrature points they are."""
+    log_shares: Float[np.ndarray, " values"]
+    """Log of the share of theta's prior that each stands for, up to a constant."""
+    n_chains: Int[np.ndarray, " values"]
+
+    @classmethod
+    def of(
+        cls, modes: Sequence[ThetaMode], log_evidence: Float[np.ndarray, " modes"] | None = None
+    ) -> Values:
+        """Choose values among the points `modes`, and the points that each stands for.
+
+        They are quantiles of the root of the posterior, which is wider than the posterior: where
+        the evidence, at first Laplace's approximation, is wrong, there are still chains nearby.
+        """
+        if log_evidence is None:
+            log_evidence = np.array([at.mode.log_mass for at in modes])
+        log_mass = log_evidence + [at.log_share for at in modes]
+        ends = np.concatenate([[0.0], np.cumsum(softmax(log_mass / 2))])
+        cuts = np.linspace(0, 1, VALUES + 1)
+        middles = (cuts[1:] + cuts[:-1]) / 2
+        nearest = np.clip(np.searchsorted(ends, middles) - 1, 0, len(modes) - 1)
+        places, part_of, counts = np.unique(nearest, return_inverse=True, return_counts=True)
+        # The share of each point (column) between each two cuts.
+        shared = np.minimum(ends[1:], cuts[1:, None]) - np.maximum(ends[:-1], cuts[:-1, None])
+        parts = np.maximum(shared, 0) / np.diff(ends)
+        of_values = np.stack([parts[part_of == k].sum(0) for k in range(len(places))])
+        masses = logsumexp(np.broadcast_to(log_mass, of_values.shape), axis=1, b=of_values)
+        return cls(places, masses - log_evidence[places], CHAINS * counts)
+
+    def of_chains(self) -> Places:
+        """Return the index of the value that each chain has."""
+        return np.repeat(np.arange(len(self.places)), self.n_chains)
+
+
+class Walk:
+    """Chains that move together, each with the step size that it learns."""
+
+    def __init__(
+        self, rng: np.random.Generator, target: Target, at: Values, of: Places, unit: States
+    ) -> None:
+        """Start chains at `unit`; `of` is the value that each chain has."""
+        last, following = np.maximum(of - 1, 0), np.minimum(of + 1, len(at.places) - 1)
+        self._rng, self._step = rng, StepSize(np.full(len(of), FIRST_STEP))
+        self._target = target.at(at.places[of])
+        self._neighbours = [target.at(at.places[k]) for k in (following, last)]
+        self._monitored = self._target.rows.sample(np.random.default_rng(0), MONITORED)
+        self._chains = evaluated(unit, self._target.density)
+
+    def advance(self, n_rounds: int, learning: bool) -> list[Round]:
+        """Run some rounds."""
+        return [self._round(learning) for _ in range(n_rounds)]
+
+    def _round(self, learning: bool) -> Round:
+        check()
+        rng, target = self._rng, self._target
+        short = SHORT if rng.random() < SOMETIMES else 1.0
+        moved = move(rng, target.density, self._chains, self._step.size, short)
+        if learning and short == 1:
+            self._step.update(moved.acceptance)
+        v = target.with_new_scales(rng, target.from_unit(moved.chains.x))
+        here = self._chains = evaluated(target.to_unit(v), target.density)
+        to_next, to_last = (
+            evaluated(here.x, each.density).value - here.value for each in self._neighbours
+        )
+        log_odds = self._monitored.margins(target.beta(target.split(v))).T
+        return Round(v, log_odds, to_next, to_last, moved.acceptance, moved.divergent)
+
+
+class Run:
+    """Walks in threads."""
+
+    def __init__(
+        self, rng: np.random.Generator, target: Target, values: Values, unit: States
+    ) -> None:
+        """Start chains at `unit`, in the order of `Values.of_chains`."""
+        groups = [np.arange(unit.shape[1])[g::THREADS] for g in range(THREADS)]
+        self.values, self.of = values, values.of_chains()
+        self.walks = [
+            Walk(each, target, values, self.of[g], unit[:, g])
+            for each, g in zip(rng.spawn(THREADS), groups, strict=True)
+        ]
+        self._order = np.argsort(np.concatenate(groups))
+        self._kept: list[list[Round]] = [[] for _ in self.walks]
+
+    def advance(self, workers: Workers, n_rounds: int, bar: Any, learning: bool = False) -> None:
+        """Run all chains for some rounds."""
+        while n_rounds > 0:
+            n = min(PART, n_rounds)
+            parts = workers.map(Walk.advance, self.walks, *([[x] * THREADS for x in (n, learning)]))
+            for rounds, added in zip(self._kept, parts, strict=True):
+                rounds += added
+            n_rounds -= n
+            bar.update(n)
+
+    def together(self, first: int) -> Round:
+        """Stack the rounds from `first` on, and put the chains of all walks side by side."""
+        walks = [
+            Round(*(np.stack(part) for part in zip(*rounds[first:], strict=True)))
+            for rounds in self._kept
+        ]
+        parts = (np.concatenate(part, -1) for part in zip(*walks, strict=True))
+        return Round(*(part[..., self._order] for part in parts))
 
 
 def chain_draws(
@@ -315,101 +203,126 @@ def chain_draws(
     value of theta, in one order.
     """
     rng = generator(key)
-    log_mass = [at.log_share + at.mode.log_mass for at in modes]
-    target = Target.of(shrinkage, modes, Rows.of(labels)).with_spreads(int(np.argmax(log_mass)))
-    at = rng.choice(len(modes), N_CHAINS, p=softmax(log_mass))
-    n_kept = -(-n_draws // N_CHAINS)
-    kept = _rounds(rng, target, at, max(ROUNDS, n_kept))
-    figures = _figures(kept, target, np.array([at.z for at in modes]))
+    best = int(np.argmax([at.log_share + at.mode.log_mass for at in modes]))
+    target = Target.of(shrinkage, modes, Rows.of(labels)).with_spreads(best)
+    total = SCOUTING + SETTLING + ROUNDS
+    with progress_bar(total=total, desc="Exact: chains", delay=3) as bar, Workers() as workers:
+        target, values, unit = _scouted(rng, workers, bar, target, modes)
+        run = Run(rng, target, values, unit)
+        run.advance(workers, SETTLING, bar, learning=True)
+        n_kept = -(-n_draws // len(run.of))
+        kept, worst = _enough(run, workers, bar, max(ROUNDS, n_kept))
+    of, evidence = run.of, Evidence.of(kept, values, run.of)
+    figures = _figures(kept, worst, target, of, evidence)
     # Evenly spaced rounds, if fewer draws are asked for than are made.
     kept = Round(*(x[np.linspace(0, len(x) - 1, n_kept).round().astype(int)] for x in kept))
     n = target.n_coefficients
     states = kept.states.transpose(2, 0, 1).reshape(-1, kept.states.shape[1])  # chain after chain
     readout = shrinkage.params(states[:, :n], shrinkage.prior.from_z(states[:, n:]))
-    places = kept.at.T.ravel()
+    places = np.repeat(values.places[of], n_kept)
     columns = [
         np.stack([np.asarray(mode.network[k], float) for mode in modes])[places]
         for k in range(len(modes[0].network))
     ]
     of_weights = _weight_draws(rng, modes, places)
     params = dict(zip(model.parameters, [*columns, *readout, *of_weights], strict=True))
-    shares = np.full(len(states), 1 / len(states))
-    return Fit(params, shares, figures, _findings(figures), n_chains=N_CHAINS)
+    shares = np.repeat((evidence.shares / np.bincount(of))[of], n_kept) / n_kept
+    return Fit(params, shares / shares.sum(), figures, _findings(figures))
 
 
-def _rounds(
+def _scouted(
     rng: np.random.Generator,
+    workers: Workers,
+    bar: Any,
     target: Target,
-    at: Places,
-    n_rounds: int,
-) -> Round:
-    """Run all chains from values of theta `at`: warm-up, and then `n_rounds` or more.
+    modes: Sequence[ThetaMode],
+) -> tuple[Target, Values, States]:
+    """Run chains for a while; return better coordinates and values, and where to start there."""
+    values = Values.of(modes)
+    dimensions = target.n_coefficients + target.shrinkage.n_scales
+    scouts = Run(rng, target, values, rng.standard_normal((dimensions, len(values.of_chains()))))
+    scouts.advance(workers, SCOUTING, bar, learning=True)
+    kept, there = scouts.together(ARRIVING), target.at(values.places[scouts.of])
+    unit = np.stack([there.to_unit(v) for v in kept.states])
+    metric = Metric.of(unit.transpose(0, 2, 1).reshape(-1, dimensions))
+    # What Laplace's approximation of the log evidence lacks, between the values that were visited.
+    approximate = np.array([at.mode.log_mass for at in modes])
+    lacking = log_evidence(kept, values, scouts.of) - approximate[values.places]
+    z = np.array([at.z for at in modes])
+    better = Values.of(modes, approximate + np.interp(z, z[values.places], lacking))
+    # Each chain goes on from where another was, at the nearest value that was visited.
+    near = np.abs(z[better.places, None] - z[values.places]).argmin(1)
+    starts = [rng.choice(np.flatnonzero(scouts.of == near[k])) for k in better.of_chains()]
+    return replace(target, metric=metric), better, metric.from_unit(unit[-1][:, starts])
 
-    As many again follow, up to `MOST_ROUNDS`, until the log odds of all monitored pairs are worth
+
+def _enough(run: Run, workers: Workers, bar: Any, n_rounds: int) -> tuple[Round, Worst]:
+    """Run chains for `n_rounds` or more; diagnose the log odds.
+
+    Others follow, up to `MOST_ROUNDS`, until the log odds of all monitored pairs are worth
     `EFFECTIVE_DRAWS` independent draws.
     """
-    sample, step = target.rows.sample(rng, MONITORED), StepSize(FIRST_STEP)
-    kept: list[Round] = []
-    dimensions = target.n_coefficients + target.shrinkage.n_scales
-    chains = evaluated(rng.standard_normal((dimensions, N_CHAINS)), partial(target.density, at=at))
-    for t in _until_enough(kept, n_rounds):
-        check()
-        short = SHORT if rng.random() < SOMETIMES else 1.0
-        moved = move(rng, partial(target.density, at=at), chains, step.size, short)
-        if t < WARMUP and short == 1:
-            step.update(float(moved.acceptance.mean()))
-        v = target.with_new_scales(rng, target.from_unit(moved.chains.x, at))
-        unit = target.to_unit(v, at)
-        chains = evaluated(unit, partial(target.density, at=at))
-        jumped = np.zeros(N_CHAINS)
-        for _ in range(JUMPS if len(target.centres) > 1 else 0):
-            chains, at, taken = _jump(rng, target, chains, at)
-            jumped += taken / JUMPS
-        if t >= WARMUP:
-            v = target.from_unit(chains.x, at)
-            log_odds = sample.margins(target.beta(target.split(v)), at)
-            diagnostics = moved.acceptance, moved.divergent, jumped
-            kept.append(Round(v, at, log_odds, chains.value, *diagnostics))
-    return Round(*(np.stack(part) for part in zip(*kept, strict=True)))
+    n, most = 0, max(MOST_ROUNDS, n_rounds)
+    while True:
+        bar.total = SCOUTING + SETTLING + n_rounds
+        run.advance(workers, n_rounds - n, bar)
+        n, kept = n_rounds, run.together(SETTLING)
+        worst = _worst(kept.log_odds, run.of, Evidence.of(kept, run.values, run.of).shares)
+        if n >= most or worst.effective >= EFFECTIVE_DRAWS:
+            return kept, worst
+        needed = SPARE * EFFECTIVE_DRAWS / np.nan_to_num(worst.effective, nan=0.0)
+        n_rounds = min(int(np.ceil(n * np.clip(needed, 1.1, GROWTH))), most)
 
 
-def _until_enough(kept: list[Round], n_rounds: int) -> Iterator[int]:
-    """Count rounds until those that are `kept` are enough; see `_rounds`."""
-    end, most, t = WARMUP + n_rounds, WARMUP + max(MOST_ROUNDS, n_rounds), 0
-    with progress_bar(total=end, desc="Exact: chains", delay=3) as bar:
-        while t < end:
-            yield t
-            bar.update()
-            t += 1
-            if t == end < most:
-                effective = _worst(np.stack([each.log_odds for each in kept])).effective
-                if not effective >= EFFECTIVE_DRAWS:  # NaN is not
-                    needed = SPARE * EFFECTIVE_DRAWS / max(effective, 1.0) * len(kept)
-                    end = bar.total = min(WARMUP + int(needed), most)
+class Evidence(NamedTuple):
+    """How much of the posterior each value of theta has."""
+
+    shares: Float[np.ndarray, " values"]
+    error: float
+    """An estimate of the standard error of the logarithm of a share."""
+
+    @classmethod
+    def of(cls, kept: Round, values: Values, of: Places) -> Evidence:
+        """Estimate the shares from draws at each value."""
+        n = len(kept.states) // 2
+        first, second = (Round(*(x[part] for x in kept)) for part in (slice(n), slice(n, None)))
+        shares = softmax(values.log_shares + log_evidence(kept, values, of))
+        # Half the difference between halves has the standard error of the whole.
+        difference = log_evidence(first, values, of) - log_evidence(second, values, of)
+        difference -= shares @ difference
+        return cls(shares, float(np.sqrt(shares @ difference**2)) / 2)
 
 
-def _jump(
-    rng: np.random.Generator, target: Target, chains: Chains, at: Places
-) -> tuple[Chains, Places, Bool[np.ndarray, " chains"]]:
-    """Propose another value of theta to each chain; return also which of them took it."""
-    n_values = len(target.centres)
-    near = at + rng.choice([-1, 1], at.size) * rng.integers(1, FARTHEST + 1, at.size)
-    new = np.where(rng.random(at.size) < ANYWHERE, rng.integers(0, n_values, at.size), near)
-    inside = (new >= 0) & (new < n_values)
-    new = np.where(inside, new, at)
-    proposed = evaluated(chains.x, partial(target.density, at=new))
-    taken = inside & (np.log(rng.random(at.size)) < proposed.value - chains.value)
-    return chains.where(taken, proposed), np.where(taken, new, at), taken
+def log_evidence(kept: Round, values: Values, of: Places) -> Float[np.ndarray, " values"]:
+    """Add up the log ratios of the evidence at neighbouring values."""
+    ratios = [
+        log_ratio(kept.to_next[:, of == k], kept.to_last[:, of == k + 1])
+        for k in range(len(values.places) - 1)
+    ]
+    return np.concatenate([[0.0], np.cumsum(ratios)])
 
 
-def _multiplied(
-    matrices: Float[np.ndarray, "values n n"], x: Float[np.ndarray, "n chains"], at: Places
-) -> Float[np.ndarray, "n chains"]:
-    """Multiply each chain by the matrix of its value of theta."""
-    result = np.empty(x.shape)
-    for k in np.unique(at):
-        result[:, at == k] = matrices[k] @ x[:, at == k]
-    return result
+def log_ratio(forward: Float[np.ndarray, "..."], backward: Float[np.ndarray, "..."]) -> float:
+    """Estimate log Z_1/Z_0 of two densities from as many draws of each (Bennett 1976).
+
+    `forward` has log f_1/f_0 at draws of the first, `backward` log f_0/f_1 at draws of the second.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgebelief.infer.exact.chains import log_ratio
+    >>> x = np.random.default_rng(0).standard_normal((2, 4000))
+    >>> x[1] = 2 * x[1] + 1  # normal with mean 1 and sd 2, whose density integrates to 2
+    >>> def ratio(x):
+    ...     return -((x - 1) ** 2) / 8 + x**2 / 2
+    >>> bool(abs(log_ratio(ratio(x[0]), -ratio(x[1])) - np.log(2)) < 0.05)
+    True
+    """
+    ends = np.array([forward.min(), -backward.max(), forward.max(), -backward.min()])
+    low, high = ends.min() - 1, ends.max() + 1
+    if not np.isfinite([low, high]).all():
+        return float("nan")
+    return float(brentq(lambda c: expit(forward - c).sum() - expit(backward + c).sum(), low, high))
 
 
 def _weight_draws(
@@ -433,36 +346,62 @@ class Worst(NamedTuple):
     effective: float
 
 
-def _worst(series: Float[np.ndarray, "rounds series chains"]) -> Worst:
+def _worst(
+    series: Float[np.ndarray, "rounds series chains"],
+    of: Places,
+    shares: Float[np.ndarray, " values"],
+) -> Worst:
+    """Diagnose the mean over the chains at all values of theta.
+
+    With shares s_k, and variances v_k of which n_k effective draws are at hand, that mean has the
+    variance sum_k s_k^2 v_k/n_k; draws of all values together would be worth the variance of the
+    series over it. For R-hat, chains are dealt into two sets which both have all values, and each
+    set is split into an earlier and a later half: how much do the four means differ?
+    """
     from arviz_stats.base import array_stats  # slow to import
 
-    each = np.ascontiguousarray(np.moveaxis(np.asarray(series, float), 1, 0).swapaxes(1, 2))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        effective = array_stats.ess(each, method="bulk")
-        return Worst(float(np.max(array_stats.rhat(each))), float(np.min(effective)))
+    error, within, means = 0.0, 0.0, []
+    for k, share in enumerate(shares):
+        each = np.ascontiguousarray(series[:, :, of == k].transpose(1, 2, 0), float)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            n_effective = array_stats.ess(each, method="bulk")
+        variance = each.var((1, 2))
+        error, within = error + share**2 * variance / n_effective, within + share * variance
+        half, n_chains = each.shape[2] // 2, each.shape[1]
+        parts = [each[:, :, :half], each[:, :, half:]]
+        means.append(
+            [x[:, np.arange(n_chains) % 2 == g].mean((1, 2)) for x in parts for g in (0, 1)]
+        )
+    of_values = np.array(means)  # (values, 4, series)
+    of_sets = np.tensordot(shares, of_values, 1)
+    total = within + shares @ (of_values.mean(1) - of_sets.mean(0)) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):  # where a series is constant
+        rhat = np.sqrt(1 + of_sets.var(0, ddof=1) / total)
+        return Worst(float(np.max(rhat)), float(np.min(total / error)))
 
 
-def _figures(kept: Round, target: Target, theta: Float[np.ndarray, " values"]) -> dict[str, float]:
+def _figures(
+    kept: Round, of_log_odds: Worst, target: Target, of: Places, evidence: Evidence
+) -> dict[str, float]:
     """Compute the convergence diagnostics of log odds, and of parameters and scales."""
     first = kept.states[:, : len(target.shrinkage.marginals)]
-    parameters = [first, kept.states[:, target.n_coefficients :]]
-    parameters += [theta[kept.at][:, None]] if theta.size > 1 else []
-    rhat, effective = _worst(kept.log_odds)
-    of_parameters = _worst(np.concatenate(parameters, 1))
+    parameters = np.concatenate([first, kept.states[:, target.n_coefficients :]], 1)
+    of_parameters = _worst(parameters, of, evidence.shares)
     figures = {
-        "R-hat": rhat,
-        "effective draws": effective,
+        "R-hat": of_log_odds.rhat,
+        "effective draws": of_log_odds.effective,
         "R-hat (parameters)": of_parameters.rhat,
         "effective draws (parameters)": of_parameters.effective,
         "divergences": float(kept.divergent.sum()),
         "acceptance": float(kept.acceptance.mean()),
     }
-    return figures | ({"jumps of theta": float(kept.jumped.mean())} if theta.size > 1 else {})
+    return figures | ({"evidence error": evidence.error} if evidence.shares.size > 1 else {})
 
 
 def _findings(figures: dict[str, float]) -> list[Finding]:
     """Return a finding for each figure beyond its threshold; NaN is beyond."""
     rhat, effective = figures["R-hat"], figures["effective draws"]
+    error = figures.get("evidence error", 0.0)
     findings = []
     if not rhat <= RHAT:
         message = (
@@ -477,4 +416,10 @@ def _findings(figures: dict[str, float]) -> list[Finding]:
             f"fewer than {EFFECTIVE_DRAWS}. Raise n_draws."
         )
         findings.append(Finding("effective draws", effective, message))
+    if not error <= EVIDENCE_ERROR:
+        message = (
+            f"how much of the posterior each value of theta has is known to {error:.0%} only, more "
+            f"than {EVIDENCE_ERROR:.0%}. Raise n_draws, or compare with NUTS."
+        )
+        findings.append(Finding("evidence error", error, message))
     return findings

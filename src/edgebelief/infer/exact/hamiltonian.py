@@ -1,9 +1,9 @@
 """Hamiltonian Monte Carlo with many chains side by side.
 
-All chains take the same number of leapfrog steps of the same size, so that each evaluation of the
-density is one matrix product for all of them: sixteen chains cost little more than one (as in
-ChEES-HMC, Hoffman, Radul and Sountsov 2021). It is written in NumPy, since these products dominate
-and nothing has to be compiled.
+All chains take the same number of leapfrog steps, so that each evaluation of the density is one
+matrix product for all of them: sixteen chains cost little more than one (as in ChEES-HMC, Hoffman,
+Radul and Sountsov 2021). Each chain has a step size of its own, since chains have different
+densities. It is written in NumPy, since these products dominate and nothing has to be compiled.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ PerChain = Float[np.ndarray, " chains"]
 LogDensity = Callable[[States], tuple[PerChain, States]]
 
 # The acceptance that the step size aims at, and how fast it learns. In many dimensions 0.65 is best
-# (Beskos et al. 2013); posteriors of scales are less smooth.
-ACCEPT, RATE = 0.8, 2.0
-# The longest trajectory in units of the coordinates, in which the posterior is nearly a standard
-# normal; pi/2 would make a draw independent of the one before. Lengths are drawn between SHORTEST
-# of it and all, so that no direction returns to where it was.
-LONGEST, SHORTEST, MOST_STEPS = 2.0, 0.2, 64
+# (Beskos et al. 2013); posteriors of scales are less smooth, and longer steps diverge.
+ACCEPT, RATE = 0.9, 2.0
+# The longest trajectory in units of the coordinates. In a direction with standard deviation 1, pi/2
+# would make a draw independent of the one before; a few directions have one of 2 to 4. Lengths are
+# drawn between SHORTEST of it and all, so that no direction returns to where it was.
+LONGEST, SHORTEST, MOST_STEPS = 3.0, 0.2, 64
 # An energy error beyond this is a divergence, as in Stan.
 DIVERGENT = 1000.0
 
@@ -56,14 +56,14 @@ class Moved(NamedTuple):
 
 @dataclass
 class StepSize:
-    """The step size, which follows the acceptance over all chains (Robbins and Monro 1951)."""
+    """The step size of each chain, which follows its acceptance (Robbins and Monro 1951)."""
 
-    size: float
+    size: PerChain
     n: int = 1
 
-    def update(self, acceptance: float) -> None:
+    def update(self, acceptance: PerChain) -> None:
         """Learn from the acceptance at the present size."""
-        self.size *= float(np.exp(RATE * (acceptance - ACCEPT) / np.sqrt(self.n)))
+        self.size = self.size * np.exp(RATE * (acceptance - ACCEPT) / np.sqrt(self.n))
         self.n += 1
 
 
@@ -74,11 +74,15 @@ def evaluated(x: States, density: LogDensity) -> Chains:
 
 
 def move(
-    rng: np.random.Generator, density: LogDensity, chains: Chains, step: float, short: float = 1.0
+    rng: np.random.Generator,
+    density: LogDensity,
+    chains: Chains,
+    step: PerChain,
+    short: float = 1.0,
 ) -> Moved:
     """Move all chains along a trajectory, and accept or reject its end (Neal 2011).
 
-    It has as many steps as fit the size `step`; they are this size times `short`.
+    It has as many steps as fit the median of the sizes `step`; they are these sizes times `short`.
 
     Examples
     --------
@@ -89,15 +93,15 @@ def move(
     >>> rng = np.random.default_rng(0)
     >>> chains = evaluated(np.zeros((3, 1000)), standard_normal)
     >>> for _ in range(10):
-    ...     chains = move(rng, standard_normal, chains, step=0.3).chains
+    ...     chains = move(rng, standard_normal, chains, step=np.full(1000, 0.3)).chains
     >>> chains.x.std(1).round(1)
     array([1., 1., 1.])
     """
     length = LONGEST * rng.uniform(SHORTEST, 1.0)
-    n_steps = int(np.clip(np.ceil(length / step), 1, MOST_STEPS))
+    n_steps = int(np.clip(np.ceil(length / np.median(step)), 1, MOST_STEPS))
     p, end = rng.standard_normal(chains.x.shape), chains
     energy = (p**2).sum(0) / 2 - chains.value
-    step *= short
+    step = step * short
     with np.errstate(all="ignore"):  # of trajectories that diverge
         for _ in range(n_steps):
             p = p + step / 2 * end.gradient

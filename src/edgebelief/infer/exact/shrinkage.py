@@ -2,7 +2,7 @@
 
 Coefficients of one group share a scale tau,
 
-    w_j ~ Normal(0, tau_g),    tau_g ~ HalfNormal(s).
+    w_j ~ Normal(0, tau_g),    tau_g ~ HalfNormal(s) or HalfT(s).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 
 from ...errors import InputError
 from ..model import EdgeModel
-from ..priors import HalfNormal, Marginal
+from ..priors import HalfNormal, Marginal, ScalePrior
 from .regression import LogisticPosterior, Mode, Vector
 
 Scales = Float[np.ndarray, " groups"]
@@ -39,8 +39,8 @@ class Shrinkage:
     groups: Int[np.ndarray, " curves"]
     """The group of each of the other coefficients."""
     scales: Scales
-    width: float
-    """The scale s of the half-normal prior of the scales."""
+    prior: ScalePrior
+    """The prior of the scales."""
 
     @classmethod
     def of(cls, model: EdgeModel) -> Shrinkage:
@@ -51,21 +51,18 @@ class Shrinkage:
         each = zip(names, sizes, strict=True)
         marginals = tuple(model.prior[name] for name, size in each for _ in range(size or 1))
         if "scales" not in model.sizes:
-            return cls(marginals, sizes, np.zeros(0, int), np.zeros(0), 1.0)
+            return cls(marginals, sizes, np.zeros(0, int), np.zeros(0), HalfNormal())
         prior = model.prior["scales"]
-        if not isinstance(prior, HalfNormal):
-            raise InputError(f"Exact knows half-normal scales; their prior is {prior}. Use NUTS.")
+        if not isinstance(prior, ScalePrior):
+            raise InputError(
+                f"Exact knows half-normal and half-t scales; their prior is {prior}. Use NUTS."
+            )
         scales = np.full(model.sizes["scales"], prior.median)
-        return cls(marginals, sizes, readout.groups, scales, prior.scale)
+        return cls(marginals, sizes, readout.groups, scales, prior)
 
     @property
     def n_scales(self) -> int:
         return self.scales.size
-
-    @property
-    def prior(self) -> HalfNormal:
-        """The prior of the scales."""
-        return HalfNormal(self.width)
 
     @property
     def sds(self) -> Float[np.ndarray, " curves"]:
@@ -85,11 +82,8 @@ class Shrinkage:
             mode = posterior._replace(sds=shrinkage.sds).climb(start)
             variance = (mode.factor**2).sum(1)
             squares = (mode.z**2 + variance)[n_first:] * shrinkage.sds**2
-            # The density of log tau is tau^(1 - n) exp(-S/(2 tau^2) - tau^2/(2 s^2)).
             total = np.bincount(self.groups, squares, self.n_scales)
-            linear, s2 = counts - 1, self.width**2
-            tau2 = s2 / 2 * (np.sqrt(linear**2 + 4 * total / s2) - linear)
-            new = np.maximum(np.sqrt(tau2), FLOOR * self.width)
+            new = np.maximum(self.prior.typical(total, counts), FLOOR * self.prior.scale)
             moved = np.abs(np.log(new / shrinkage.scales)).max()
             before, shrinkage = shrinkage, replace(shrinkage, scales=new)
             start = shrinkage.start_near(mode, before)

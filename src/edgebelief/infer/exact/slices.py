@@ -67,6 +67,7 @@ class Slices:
         with jax.enable_x64(True):
             stacks = [model.forward.batch(s, weights[s.places]) for s in data.stacks()]
             self._stacks = [(batch.without_labels().as_jax(), batch.labels) for batch in stacks]
+        self._places = [stack.places for stack in data.stacks()]
         self.posteriors: dict[float, LogisticPosterior] = {}
         self._best_log_mass = -np.inf
         self._n_terms = 0
@@ -76,11 +77,12 @@ class Slices:
         self._bar = progress_bar(desc="Exact", unit=" points", delay=3)
         self._workers = Workers().__enter__()
         # One thread per point and none within its linear algebra: they would wait for each other.
-        self._thread_limits = threadpool_limits(1)
+        # To be entered, not only made: threadpoolctl lets one thread at a time set limits.
+        self._thread_limits = threadpool_limits(1).__enter__()
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self._thread_limits.restore_original_limits()
+        self._thread_limits.__exit__(*error)
         self._workers.__exit__(*error)
         self._bar.close()
 
@@ -154,6 +156,20 @@ class Slices:
             of_weights = WeightPosterior.of(WeightPrior.of(model), *columns)
         joined = Labels.join(labels)
         return Slice(joined.compress() if collapse else joined, dead, flat, of_weights)
+
+    def columns_at(self, z: float) -> list[Float[np.ndarray, "edges columns"]]:
+        """Return the design matrix of the logits of each graph, labelled or not."""
+        with jax.enable_x64(True):
+            network = tuple(jnp.asarray(x, jnp.float64) for x in self.network_at(z))
+            each = [
+                np.asarray(_design(self.model.forward, network, b).columns) for b, _ in self._stacks
+            ]
+        by_graph = {
+            int(t): columns[k]
+            for places, columns in zip(self._places, each, strict=True)
+            for k, t in enumerate(places)
+        }
+        return [by_graph[t] for t in range(len(by_graph))]
 
     def network_at(self, z: float) -> NetworkValues:
         """Return the network's parameters: the free one at `z`, the others as they are fixed."""

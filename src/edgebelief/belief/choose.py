@@ -1,0 +1,88 @@
+"""Choose the model that best predicts labels which its fit has not seen.
+
+Each candidate is fitted in a moment (`infer.exact.plugin`) to all but some of the graphs, and
+predicts those; where there are few graphs, to all but some of the nodes. The score is what a user
+reads: the log score of each pair's probability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from threadpoolctl import threadpool_limits
+
+from ..data.randomness import Key, generator, split
+from ..infer.exact.plugin import PlugIn
+from ..infer.prepare import Problem
+from ..threads import Workers
+from .compare import ranked
+from .crossfit import Fold, HeldOut, folds, together
+from .metrics import edge_nll
+from .predict import EdgeBelief, Predictions
+
+# Draws of coefficients over which a probability is averaged.
+DRAWS = 200
+
+
+class Choice(NamedTuple):
+    """Candidates, the best first, and what they say of labels that they have not seen."""
+
+    table: pd.DataFrame
+    """elpd (the sum of the log scores of all pairs), behind (how far below the best), and their
+    standard errors over graphs."""
+    predictions: Mapping[Any, Predictions]
+
+    @property
+    def best(self) -> Any:
+        return self.table.index[0]
+
+
+def cross_fitted(key: Key | int, problem: Problem, cv: HeldOut) -> Predictions:
+    """Predict each label by a quick fit of a prepared model that has not seen it."""
+    fold_key, draw_key = split(key, 2)
+    plug_in = PlugIn(problem.model, problem.data, problem.counts, problem.network_z)
+
+    def fit_and_predict(fold: Fold) -> Predictions:
+        fitted = plug_in.fit([record.known for record in fold.train])
+        p = plug_in.probabilities(fitted, generator(draw_key), DRAWS)
+        beliefs = [EdgeBelief.of(each) for each in p]
+        return Predictions(fold.test, beliefs, np.zeros(len(fold.test)))
+
+    made = folds(fold_key, problem.data, cv)
+    with Workers() as workers, threadpool_limits(1):
+        return together(problem.data, made, workers.map(fit_and_predict, made))
+
+
+def choose(key: Key | int, problems: Mapping[Any, Problem], cv: HeldOut) -> Choice:
+    """Compare prepared models of the same graphs by what they say of held-out labels.
+
+    Examples
+    --------
+    >>> from edgebelief.belief.choose import choose
+    >>> from edgebelief.data import GraphDataset, RandomGeometric
+    >>> from edgebelief.infer import EdgeModel
+    >>> from edgebelief.infer.prepare import prepare
+    >>> from edgebelief.networks import DPG
+    >>> graphs = GraphDataset.sample(3, RandomGeometric(0.5), 6, 8, n_signals=30)
+    >>> problems = {depth: prepare(0, EdgeModel(DPG(depth)), graphs) for depth in (1, 30)}
+    >>> choose(0, problems, "graphs").table.index.tolist()
+    [30, 1]
+    """
+    predictions = {name: cross_fitted(key, problem, cv) for name, problem in problems.items()}
+    counts = next(iter(problems.values())).counts
+    return compared(predictions, counts)
+
+
+def compared(
+    predictions: Mapping[Any, Predictions], counts: Float[np.ndarray, " graphs"]
+) -> Choice:
+    """Compare cross-fitted predictions; `counts` says how often each graph counts."""
+    scores = {
+        name: -counts * np.nan_to_num(edge_nll(each).per_graph)
+        for name, each in predictions.items()
+    }
+    return Choice(ranked(scores), predictions)
