@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from ..belief.crossfit import HeldOut
 from ..belief.structure import CHANNELS, with_structure
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, split
-from ..infer import EdgeModel, HalfNormal, Laplace, Posterior, half_t
+from ..infer import EdgeModel, HalfNormal, InferenceWarning, Laplace, Posterior, half_t
 from ..infer.prepare import prepare
 from .evidence import with_covariates
 
@@ -82,6 +83,8 @@ def chosen(
         choice = compared(both, counts)
         if choice.best == best + TWICE:
             engine = Laplace(network_z=first.network_z)
-            first_pass = engine.run(first_key, first.model, data, counts)
+            with warnings.catch_warnings():  # the fit of the second pass has a verdict of its own
+                warnings.simplefilter("ignore", InferenceWarning)
+                first_pass = engine.run(first_key, first.model, data, counts)
             return Chosen(second.model, informed, first_pass, choice.table, None)
     return Chosen(first.model, data, None, choice.table, None)
