@@ -17,7 +17,9 @@ ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/pieces.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", pytest.param("docs/index.md", marks=pytest.mark.slow), "docs/pieces.md"]
+)
 def test_blocks_run_in_one_folder(page, tmp_path):
     blocks = BLOCK.findall((ROOT / page).read_text("utf-8"))
     assert {language for language, _ in blocks} <= {"python", "sh"}

@@ -888,6 +888,7 @@ def test_simulated_correlations():
         depth=DEPTH,
         metric="correlation",
         filter=Heat(3.0),
+        readout="affine",
     )
     assert learner.scale_ == 1.0
     signals = smooth_signals(51, ErdosRenyi(0.4).sample(50, N), 100, Heat(3.0))
@@ -898,7 +899,9 @@ def test_simulated_correlations():
 
 
 def test_infinitely_many_simulated_signals():
-    learner = GraphLearner.simulated(ErdosRenyi(0.5), n_nodes=N, n_graphs=T, depth=DEPTH)
+    learner = GraphLearner.simulated(
+        ErdosRenyi(0.5), n_nodes=N, n_graphs=T, depth=DEPTH, readout="affine"
+    )
     assert learner.posterior_.fingerprint.n_signals == np.inf
     assert "infinitely many signals" in learner.posterior_.verdict.assumptions[0]
 

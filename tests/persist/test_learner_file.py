@@ -149,7 +149,7 @@ def test_what_engines_make_comes_back_to_the_last_bit(data, path, engine):
 
 def test_a_simulated_learner_keeps_its_assumptions(path):
     learner = GraphLearner.simulated(
-        ErdosRenyi(0.4), n_nodes=8, n_signals=100, n_graphs=6, depth=DEPTH
+        ErdosRenyi(0.4), n_nodes=8, n_signals=100, n_graphs=6, depth=DEPTH, readout="affine"
     )
     again = loaded(learner, path)
     assert again.posterior_.verdict.assumptions == learner.posterior_.verdict.assumptions != ()
