@@ -50,7 +50,7 @@ def chosen(
     """Choose among models by what quick fits of them say of labels that they have not seen.
 
     Of models with learned scales there is also one with heavy tails, if their prior may be varied;
-    and there is one whose terms include channels of the beliefs of the best.
+    and there is one whose terms include channels of the beliefs of the best of them.
     """
     n_labelled = sum(r.known.any() and c > 0 for r, c in zip(data, counts, strict=True))
     few = n_labelled < FEWEST
@@ -65,26 +65,26 @@ def chosen(
             prior = problem.model.prior.replace(scales=half_t(scales.scale))
             problems[name + HEAVY] = replace(problem, model=problem.model.replace(prior=prior))
     choice = choose(choose_key, problems, cv)
-    best, first = choice.best, problems[choice.best]
     if few:
+        best = choice.best
         assumption = (
             f"{n_labelled} labelled graph{'s' if n_labelled > 1 else ''} cannot show how well a "
             f"readout carries over to other graphs: {best!r} predicts labels of held-out nodes best"
         )
-        return Chosen(first.model, data, None, choice.table, assumption)
-    if first.model.readout.terms:
-        beliefs = choice.predictions[best]
-        informed = with_structure(data, beliefs)
-        model = models[best.removesuffix(HEAVY)]
+        return Chosen(problems[best].model, data, None, choice.table, assumption)
+    # A second pass needs a readout with terms: the best of these, even if another is better.
+    for once in [name for name in choice.table.index if problems[name].model.readout.terms][:1]:
+        first, model = problems[once], models[once.removesuffix(HEAVY)]
+        informed = with_structure(data, choice.predictions[once])
         readout = with_covariates(model.readout, CHANNELS)
         model = EdgeModel(model.network, readout, first.model.prior, model.likelihood)
         second = prepare(prepare_key, model, informed, counts)
-        both = {**choice.predictions, best + TWICE: cross_fitted(choose_key, second, cv)}
+        both = {**choice.predictions, once + TWICE: cross_fitted(choose_key, second, cv)}
         choice = compared(both, counts)
-        if choice.best == best + TWICE:
+        if choice.best == once + TWICE:
             engine = Laplace(network_z=first.network_z)
             with warnings.catch_warnings():  # the fit of the second pass has a verdict of its own
                 warnings.simplefilter("ignore", InferenceWarning)
                 first_pass = engine.run(first_key, first.model, data, counts)
             return Chosen(second.model, informed, first_pass, choice.table, None)
-    return Chosen(first.model, data, None, choice.table, None)
+    return Chosen(problems[choice.best].model, data, None, choice.table, None)
