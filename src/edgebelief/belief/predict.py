@@ -69,7 +69,10 @@ class EdgeBelief(NamedTuple):
     epistemic_sd: Float[np.ndarray, " edges"]
     aleatoric_sd: Float[np.ndarray, " edges"]
     logit: Float[np.ndarray, " edges"]
-    """The log odds of the edge, log E[p] - log E[1 - p]: finite, and without ties at 1."""
+    """The log odds of the edge, log E[p] - log E[1 - p]: finite, without ties where p rounds to 1.
+
+    Beyond 87 either way, where single precision ends, all are equal.
+    """
 
     @classmethod
     def of(
