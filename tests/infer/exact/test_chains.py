@@ -8,7 +8,7 @@ from scipy.special import logsumexp, softmax
 from scipy.stats import norm, t
 
 from edgebelief.infer import half_normal, half_t, lognormal
-from edgebelief.infer.exact.chains import CHAINS, VALUES, Values
+from edgebelief.infer.exact.chains import CHAINS, VALUES, Values, log_ratio
 from edgebelief.infer.exact.hamiltonian import ACCEPT, StepSize, evaluated, move
 from edgebelief.infer.exact.laplace import ThetaMode
 from edgebelief.infer.exact.regression import Labels, LogisticPosterior, Mode
@@ -113,6 +113,17 @@ def test_values_follow_an_evidence_that_is_given(rng):
     assert values.n_chains.max() > CHAINS * VALUES / 2
     shares = softmax(values.log_shares + np.where(values.places == 11, 0.0, -8.0))
     assert np.isclose(shares.max(), 1 / (1 + 12 * np.exp(-8)), atol=2e-3)
+
+
+@pytest.mark.parametrize(("n", "m"), [(6000, 6000), (1000, 9000), (9000, 1000)])
+def test_evidence_is_compared_from_unlike_numbers_of_draws(rng, n, m):
+    """Values of theta that stand for much of the posterior have more chains than their neighbours."""
+
+    def ratio(x):  # of exp(-(x - 1)^2/8) to exp(-x^2/2)
+        return -((x - 1) ** 2) / 8 + x**2 / 2
+
+    x, y = rng.standard_normal(n), 2 * rng.standard_normal(m) + 1
+    assert abs(log_ratio(ratio(x), -ratio(y)) - np.log(2)) < 0.1
 
 
 def test_metric_widens_the_directions_in_which_draws_are_wide(rng):

@@ -303,7 +303,7 @@ def log_evidence(kept: Round, values: Values, of: Places) -> Float[np.ndarray, "
 
 
 def log_ratio(forward: Float[np.ndarray, "..."], backward: Float[np.ndarray, "..."]) -> float:
-    """Estimate log Z_1/Z_0 of two densities from as many draws of each (Bennett 1976).
+    """Estimate log Z_1/Z_0 of two densities from draws of both (Bennett 1976).
 
     `forward` has log f_1/f_0 at draws of the first, `backward` log f_0/f_1 at draws of the second.
 
@@ -311,18 +311,19 @@ def log_ratio(forward: Float[np.ndarray, "..."], backward: Float[np.ndarray, "..
     --------
     >>> import numpy as np
     >>> from edgebelief.infer.exact.chains import log_ratio
-    >>> x = np.random.default_rng(0).standard_normal((2, 4000))
-    >>> x[1] = 2 * x[1] + 1  # normal with mean 1 and sd 2, whose density integrates to 2
-    >>> def ratio(x):
+    >>> rng = np.random.default_rng(0)
+    >>> x, y = rng.standard_normal(4000), 2 * rng.standard_normal(4000) + 1
+    >>> def ratio(x):  # of a density with mean 1 and sd 2, whose integral is twice as large
     ...     return -((x - 1) ** 2) / 8 + x**2 / 2
-    >>> bool(abs(log_ratio(ratio(x[0]), -ratio(x[1])) - np.log(2)) < 0.05)
+    >>> bool(abs(log_ratio(ratio(x), -ratio(y)) - np.log(2)) < 0.05)
     True
     """
     ends = np.array([forward.min(), -backward.max(), forward.max(), -backward.min()])
     low, high = ends.min() - 1, ends.max() + 1
     if not np.isfinite([low, high]).all():
         return float("nan")
-    return float(brentq(lambda c: expit(forward - c).sum() - expit(backward + c).sum(), low, high))
+    root = brentq(lambda c: expit(forward - c).sum() - expit(backward + c).sum(), low, high)
+    return float(root + np.log(backward.size / forward.size))
 
 
 def _weight_draws(
