@@ -117,7 +117,7 @@ def test_values_follow_an_evidence_that_is_given(rng):
 
 @pytest.mark.parametrize(("n", "m"), [(6000, 6000), (1000, 9000), (9000, 1000)])
 def test_evidence_is_compared_from_unlike_numbers_of_draws(rng, n, m):
-    """Values of theta that stand for much of the posterior have more chains than their neighbours."""
+    """A value of theta that stands for much of the posterior has more chains than the next."""
 
     def ratio(x):  # of exp(-(x - 1)^2/8) to exp(-x^2/2)
         return -((x - 1) ** 2) / 8 + x**2 / 2

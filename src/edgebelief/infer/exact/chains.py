@@ -319,11 +319,12 @@ def log_ratio(forward: Float[np.ndarray, "..."], backward: Float[np.ndarray, "..
     True
     """
     ends = np.array([forward.min(), -backward.max(), forward.max(), -backward.min()])
-    low, high = ends.min() - 1, ends.max() + 1
+    more = np.log(backward.size / forward.size)
+    low, high = ends.min() - 1 - abs(more), ends.max() + 1 + abs(more)
     if not np.isfinite([low, high]).all():
         return float("nan")
     root = brentq(lambda c: expit(forward - c).sum() - expit(backward + c).sum(), low, high)
-    return float(root + np.log(backward.size / forward.size))
+    return float(root + more)
 
 
 def _weight_draws(
