@@ -3,11 +3,10 @@
 Evidence (`edgebelief.evidence`, what "auto" chooses for the training graphs) is computed once for
 each split and is there for everybody: as terms of ours, and as features of the rivals.
 
-Ours: `GraphLearner()` with its default settings ("default"), which chooses a readout and whether to
-make a second pass; DPG with the additive readout and evidence in one pass ("evidence"), without
-evidence ("additive"), with two slopes, and with the paper's readout ("affine"). Rivals are what a
-user would do instead
-(`reproduction/rivals.py`), each fitted to the same training graphs:
+Ours: `GraphLearner()` with its default settings ("default"), which mixes readouts and makes a
+second pass where that predicts better; DPG with two slopes, and with the paper's readout
+("affine"). Rivals are what a user would do instead (`reproduction/rivals.py`), each fitted to the
+same training graphs:
 
     logistic        logistic regression (cross-validated ridge) on the features of distances that
                     the additive readout uses, and evidence
@@ -84,7 +83,7 @@ from edgebelief.data import (
 )
 from edgebelief.infer import EdgeModel, Exact
 from edgebelief.networks import DPG
-from edgebelief.readouts import Additive, Affine, Readout, TwoSlope
+from edgebelief.readouts import Affine, Readout, TwoSlope
 
 DOCS = ROOT / "docs"
 SCORES = ("edge nll", "joint nll", "brier", "error", "auc", "ece", "seconds")
@@ -185,8 +184,10 @@ def default(problem: Problem) -> Predictions | None:
     """Fit a learner with its default settings; the evidence is there already."""
     learner = GraphLearner(evidence="none", random_state=0).fit(problem.train)
     told = learner.posterior_.verdict.figures
-    chosen = learner.comparison_.index[0]
-    print(f"    {chosen}; effective draws {told.get('effective draws', np.nan):.0f}", flush=True)
+    shares = learner.comparison_["share"]
+    parts = ", ".join(f"{name} {share:.2f}" for name, share in shares[shares > 0].items())
+    effective, effect = (told.get(x, np.nan) for x in ("effective draws", "design effect"))
+    print(f"    {parts}; effective draws {effective:.0f}; design effect {effect:.1f}", flush=True)
     return learner.predictions(problem.test)
 
 
@@ -236,8 +237,6 @@ def _partial_correlations(data: GraphDataset, signals: list[np.ndarray]) -> np.n
 
 CONTESTANTS: dict[str, Contestant] = {
     "default": default,
-    "evidence": ours(Additive()),
-    "additive": ours(Additive(covariates=())),
     "two-slope": ours(TwoSlope()),
     "affine": ours(Affine()),
     "logistic": rival(by_logistic),
@@ -404,11 +403,10 @@ def draw_picture(table: pd.DataFrame) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    from edgebelief.plots.style import BLUE, GREEN, INK, ORANGE, PALE, RED, SKY, tidy
+    from edgebelief.plots.style import BLUE, GREEN, INK, ORANGE, PALE, RED, tidy
 
     looks = {
-        "default": (BLUE, "o", 70), "evidence": (SKY, "D", 40),
-        "additive": (SKY, "o", 45), "two-slope": (GREEN, "D", 35),
+        "default": (BLUE, "o", 70), "two-slope": (GREEN, "D", 35),
         "affine": (INK, "|", 160), "boosting": (ORANGE, "s", 40), "logistic": (RED, "^", 40),
         "forest": (ORANGE, "D", 35), "precision": (PALE, "X", 35), "GENIE3": (PALE, "P", 35),
         "lasso": (PALE, "*", 45), "distance": (PALE, "v", 35),
@@ -448,8 +446,7 @@ INTRODUCTION = """# The race: whose belief is best
 
 The same training graphs, the same test graphs and the same evidence for everyone, in one run of
 `python benchmarks/quality.py --data FOLDER --json race.json`; `--docs` writes this page. Ours are
-`GraphLearner()` with its default settings ("default"), the network with the additive readout and
-evidence in one pass ("evidence"), without evidence ("additive"), with two slopes, and with the
+`GraphLearner()` with its default settings ("default"), the network with two slopes, and with the
 paper's readout ("affine"); the rivals are what one would do instead, described at the top of that
 file. Edge NLL, the lower the better, is what a user reads: minus the
 log score of the probability of each pair, summed over the pairs of a test graph. Joint NLL is that

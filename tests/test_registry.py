@@ -13,7 +13,7 @@ from edgebelief.cli import main
 from edgebelief.cli.app import app
 from edgebelief.data import Ensemble
 from edgebelief.data.ensembles import StochasticBlock
-from edgebelief.estimators.settings import engine_of, network_of, readouts_of
+from edgebelief.estimators.settings import engine_of, network_of, readout_of
 from edgebelief.estimators.simulate import ensemble_of
 from edgebelief.evidence import Custom, Evidence
 from edgebelief.infer import Engine, Likelihood, Marginal, Prior
@@ -108,8 +108,8 @@ def test_settings_take_the_names_and_no_others():
         assert type(network_of(name, 3)) is entry.load()
     assert network_of("mimo-e", 3).base.depth == network_of("dpg", 3).depth == 3
     for name, entry in registry.READOUTS.items():
-        assert type(readouts_of(name, DPG())[name]) is entry.load()
-    assert list(readouts_of("auto", DPG())) == list(registry.READOUTS)
+        assert type(readout_of(name, DPG())) is entry.load()
+    assert type(readout_of("auto", DPG())) is registry.READOUTS["additive"].load()
     for name, entry in registry.ENGINES.items():
         assert type(engine_of(name)) is entry.load()
     for name, entry in registry.ENSEMBLES.items():

@@ -104,8 +104,10 @@ EVIDENCE: Table = {
 # What a predictive check may count; the functions are in `belief.checks`, by these names.
 STATISTICS = ("density", "components", "degree spread", "triangles")
 # Classes that a model file may hold, and that no name chooses: "affine" for PDS and for networks
-# with channels; the readout of a size-aware learner; the likelihoods, which follow from `weighted`.
+# with channels; the readout of a size-aware learner; the engine of readouts that are chosen; the
+# likelihoods, which follow from `weighted`.
 UNNAMED = (
+    Entry("infer.engines.mixture:Mixture"),
     Entry("readouts.shift:Shift"),
     Entry("readouts.channels:Channels"),
     Entry("readouts.sized:Sized"),

@@ -9,9 +9,9 @@ from edgebelief.belief import predict
 from edgebelief.belief.structure import CHANNELS, with_structure
 from edgebelief.data import GraphDataset, StochasticBlock
 from edgebelief.estimators import candidates
-from edgebelief.infer import EdgeModel, Exact, HalfT, Prior, half_normal
+from edgebelief.infer import EdgeModel, Exact, Prior, half_normal
 from edgebelief.networks import DPG
-from edgebelief.readouts import Additive, Affine
+from edgebelief.readouts import Additive
 
 QUICK = {"depth": 10, "inference": Exact(tol=0.5, n_draws=200), "evidence": "none"}
 pytestmark = pytest.mark.filterwarnings("ignore::edgebelief.infer.InferenceWarning")
@@ -32,18 +32,21 @@ def fitted(data):
     return GraphLearner(**QUICK).fit(data[:6])
 
 
-def test_the_default_compares_readouts_tails_and_passes(fitted):
+def test_the_default_mixes_readouts_tails_and_passes(fitted):
     table = fitted.comparison_
-    assert {"affine", "two-slope", "additive", "additive, heavy tails"} <= set(table.index)
+    assert {"affine", "threshold", "interactions", "interactions, two passes"} <= set(table.index)
+    assert len(table) == 6
     assert table["elpd"].is_monotonic_decreasing
     assert table["behind"].iloc[0] == 0
-    assert len(table) == 5  # and two passes of the best
-    assert fitted.posterior_.verdict.assumptions == ()
+    assert table["share"].sum() == pytest.approx(1)
+    assert (table["share"][table["share"] > 0] >= candidates.LEAST - 1e-9).all()
+    assert fitted.posterior_.verdict.figures["design effect"] >= 1
 
 
 def test_in_clusters_a_second_pass_is_better(fitted, data):
     """What is believed of the other pairs tells which nodes are in one block."""
-    assert fitted.comparison_.index[0].endswith(candidates.TWICE)
+    share = fitted.comparison_["share"]
+    assert share[[candidates.TWICE in name for name in share.index]].sum() > 0.5
     assert fitted.first_pass_ is not None
     names = [term.name for term in fitted.model_.readout.terms]
     assert set(CHANNELS) <= set(names)
@@ -67,16 +70,34 @@ def test_a_saved_second_pass_is_the_same(fitted, data, tmp_path):
     fitted.save(tmp_path / "m.eb")
     again = load(tmp_path / "m.eb")
     pd.testing.assert_frame_equal(again.comparison_, fitted.comparison_, check_dtype=False)
-    assert again.first_pass_.engine == fitted.first_pass_.engine == "Laplace"
+    assert again.first_pass_.settings == fitted.first_pass_.settings
     np.testing.assert_array_equal(again.predict_proba(data[6:]), fitted.predict_proba(data[6:]))
+
+
+def test_terms_are_judged_by_beliefs_that_have_not_seen_the_labels(fitted, data, monkeypatch):
+    """Importance holds labels out; what a first pass believes of them must not tell them."""
+    given = []
+
+    def record(key, posterior, graphs, *rest):
+        given.append(graphs)
+        return pd.DataFrame()
+
+    monkeypatch.setattr("edgebelief.belief.term_importance", record)
+    turned = GraphDataset._of([data[0]._replace(a=1 - data[0].a), *data[1:6]])
+    for graphs in (data[:6], turned):
+        fitted.term_importance(graphs, cv="graphs")
+    for name in CHANNELS:
+        np.testing.assert_array_equal(*(graphs[0].covariates[name] for graphs in given))
+        assert (given[0][1].covariates[name] != given[1][1].covariates[name]).any()
 
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_few_graphs_are_judged_by_their_nodes(data, n):
     fitted = GraphLearner(**QUICK).fit(data[:n])
-    assert sorted(fitted.comparison_.index) == ["additive", "affine", "two-slope"]
+    names = ["additive", "affine", "interactions", "threshold"]
+    assert sorted(fitted.comparison_.index) == names
     assert fitted.first_pass_ is None
-    (assumption,) = fitted.posterior_.verdict.assumptions
+    assumption = fitted.posterior_.verdict.assumptions[0]
     assert f"{n} labelled graph" in assumption
     assert "held-out nodes" in assumption
 
@@ -87,16 +108,33 @@ def test_graphs_that_do_not_count_are_not_counted(data):
     assert "2 labelled graphs" in fitted.posterior_.verdict.assumptions[0]
 
 
-def test_a_prior_of_the_scales_that_is_given_is_kept(data):
-    readout = Additive(features=("z", "rank sum"))
-    prior = Prior.named("altered").replace(scales=half_normal(0.5))
-    models = {
-        "affine": EdgeModel(DPG(depth=10), Affine()),
-        "additive": EdgeModel(DPG(depth=10), readout, prior),
-    }
-    kept = candidates.chosen(0, models, data[:4], np.ones(4), vary_scales=False)
-    assert not any(candidates.HEAVY in name for name in kept.comparison.index)
-    varied = candidates.chosen(0, models, data[:4], np.ones(4), vary_scales=True)
-    assert "additive, heavy tails" in varied.comparison.index
-    if candidates.HEAVY in varied.comparison.index[0]:
-        assert varied.model.prior["scales"] == HalfT(0.5)
+def test_a_prior_of_the_scales_that_is_given_is_kept(data, monkeypatch):
+    model = EdgeModel(
+        DPG(depth=10),
+        Additive(features=("z", "rank sum")),
+        Prior.named("altered").replace(scales=half_normal(0.5)),
+    )
+    engine = Exact()
+    monkeypatch.setattr(candidates, "_is_better", lambda *_: True)
+    kept = candidates.chosen(0, model, data[:4], np.ones(4), engine, vary_scales=False)
+    assert kept.model.prior.get("scales", half_normal(0.5)) == half_normal(0.5)
+    assert not any(candidates.WIDE in name for name in kept.comparison.index)
+    varied = candidates.chosen(0, model, data[:4], np.ones(4), engine, vary_scales=True)
+    assert "additive, wide scales" in varied.comparison.index
+
+
+def test_labels_that_depend_on_each_other_count_less(data):
+    """Nodes without edges, whatever is known of their pairs: these are wrong together."""
+    rng = np.random.default_rng(1)
+    cut = []
+    for record in data[:10]:
+        alone = rng.random(12) < 0.25
+        rows, cols = record.support.endpoints
+        cut.append(record._replace(a=np.where(alone[rows] | alone[cols], 0.0, record.a)))
+    effects = []
+    for graphs in (data[:10], GraphDataset._of(cut)):
+        fitted = GraphLearner(**{**QUICK, "inference": "laplace"}).fit(graphs)
+        effects.append(fitted.posterior_.verdict.figures["design effect"])
+        noted = any("count as one" in said for said in fitted.posterior_.verdict.assumptions)
+        assert noted == (effects[-1] > 1)
+    assert effects[0] == 1 < effects[1]

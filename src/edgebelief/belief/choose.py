@@ -1,4 +1,4 @@
-"""Choose the model that best predicts labels which its fit has not seen.
+"""Compare models, or mix them, by how well they predict labels which their fits have not seen.
 
 Each candidate is fitted in a moment (`infer.exact.plugin`) to all but some of the graphs, and
 predicts those; where there are few graphs, to all but some of the nodes. The score is what a user
@@ -17,11 +17,12 @@ from threadpoolctl import threadpool_limits
 
 from ..data.randomness import Key, generator, split
 from ..infer.exact.plugin import PlugIn
+from ..infer.loo import stacking_weights
 from ..infer.prepare import Problem
 from ..threads import Workers
 from .compare import ranked
 from .crossfit import Fold, HeldOut, folds, together
-from .metrics import edge_nll
+from .metrics import LEAST, edge_nll
 from .predict import EdgeBelief, Predictions
 
 # Draws of coefficients over which a probability is averaged.
@@ -75,6 +76,39 @@ def choose(key: Key | int, problems: Mapping[Any, Problem], cv: HeldOut) -> Choi
     predictions = {name: cross_fitted(key, problem, cv) for name, problem in problems.items()}
     counts = next(iter(problems.values())).counts
     return compared(predictions, counts)
+
+
+def shares_of(
+    predictions: Mapping[Any, Predictions], counts: Float[np.ndarray, " graphs"]
+) -> dict[Any, float]:
+    """Return the shares with which a mixture of cross-fitted predictions has the best log score.
+
+    The score is that of the probability of each pair; `counts` says how often each graph counts.
+    """
+    log_scores = np.stack([_log_scores(each) for each in predictions.values()])
+    data = next(iter(predictions.values())).data
+    known = np.concatenate([record.known for record in data])
+    of_pairs = np.concatenate([np.full(r.e.size, c) for r, c in zip(data, counts, strict=True)])
+    shares = stacking_weights(log_scores[:, known], of_pairs[known])
+    return dict(zip(predictions, map(float, shares), strict=True))
+
+
+def mixed(predictions: Mapping[Any, Predictions], shares: Mapping[Any, float]) -> list[EdgeBelief]:
+    """Return the mean belief, with these shares."""
+    each = [predictions[name] for name in shares]
+    weights = np.array(list(shares.values()))
+    return [
+        EdgeBelief.of(weights @ [b.mean for b in beliefs]) for beliefs in zip(*each, strict=True)
+    ]
+
+
+def _log_scores(predictions: Predictions) -> Float[np.ndarray, " edges"]:
+    """Return the log probability of the label of each pair of all graphs."""
+    each = [
+        np.where(record.a == 1, belief.mean, 1 - belief.mean)
+        for record, belief in zip(predictions.data, predictions, strict=True)
+    ]
+    return np.log(np.maximum(np.concatenate(each), LEAST))
 
 
 def compared(

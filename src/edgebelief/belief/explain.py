@@ -148,7 +148,7 @@ class TermCurve(NamedTuple):
     """The curve of a term of an additive readout, over the range of its feature in the data."""
 
     name: str
-    x: Float[np.ndarray, " points"]
+    x: Float[np.ndarray, "points ..."]
     mean: Float[np.ndarray, " points"]
     low: Float[np.ndarray, " points"]
     """The lower end of the simultaneous band, which holds the whole curve with probability 0.9."""
@@ -167,6 +167,8 @@ class TermCurve(NamedTuple):
 def term_curves(posterior: Posterior, key: Key | int = 0) -> list[TermCurve]:
     """Compute the curves of an additive readout, those with the largest `size` first.
 
+    Functions of several features are no curves: `term_table` lists them.
+
     Examples
     --------
     >>> from edgebelief import belief, data, infer, readouts
@@ -176,6 +178,11 @@ def term_curves(posterior: Posterior, key: Key | int = 0) -> list[TermCurve]:
     >>> sorted(curve.name for curve in curves)
     ['rank sum', 'z']
     """
+    return [curve for curve in _functions(posterior, key) if curve.x.ndim == 1]
+
+
+def _functions(posterior: Posterior, key: Key | int) -> list[TermCurve]:
+    """Compute the functions of all terms, those of several features too."""
     readout = posterior.model.readout
     if not readout.terms:
         raise InputTypeError(f"{type(readout).__name__} has no curves; Additive has.")
@@ -197,7 +204,8 @@ def term_curves(posterior: Posterior, key: Key | int = 0) -> list[TermCurve]:
 def term_table(posterior: Posterior, key: Key | int = 0) -> pd.DataFrame:
     """Tabulate the terms of an additive readout: the size of each, and whether it is needed.
 
-    A term is needed if the band of its curve excludes zero at any point.
+    A term is needed if the band of its curve excludes zero at any point; that of a function of
+    several features at any of its landmarks.
 
     Examples
     --------
@@ -207,5 +215,5 @@ def term_table(posterior: Posterior, key: Key | int = 0) -> pd.DataFrame:
     >>> belief.term_table(infer.Exact().run(0, model, graphs)).columns.tolist()
     ['term', 'size', 'needed']
     """
-    rows = [(curve.name, curve.size, curve.matters) for curve in term_curves(posterior, key)]
+    rows = [(curve.name, curve.size, curve.matters) for curve in _functions(posterior, key)]
     return pd.DataFrame(rows, columns=["term", "size", "needed"])

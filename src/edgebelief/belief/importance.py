@@ -11,15 +11,15 @@ from jaxtyping import Float
 
 from ..data.dataset import GraphDataset, GraphRecord
 from ..data.randomness import Key, split
-from ..errors import InputError, InputTypeError, SettingError
+from ..errors import InputTypeError, SettingError
 from ..infer.engines.auto import default_engine
 from ..infer.engines.exact import Exact
+from ..infer.engines.mixture import Mixture
 from ..infer.model import EdgeModel
 from ..infer.posterior import Posterior, weighted_quantile
 from ..infer.prepare import Problem
-from ..infer.priors import Prior, fixed
+from ..infer.priors import fixed
 from ..progress import progress_bar
-from ..readouts import Affine
 from .crossfit import FOLDS, HeldOut, cross_predict
 from .metrics import LEAST
 from .predict import Predictions, predict
@@ -92,7 +92,8 @@ def term_importance(
 
         def score(names: tuple[str, ...]) -> list[Float[np.ndarray, " edges"]]:
             """Return the log probability of each label, by fits without these terms."""
-            without = _without(model, names)
+            kept = [name for name in _names(model) if name not in names]
+            without = model.with_terms(kept)
 
             def fit_and_predict(train: GraphDataset, test: GraphDataset) -> Predictions:
                 beliefs = predict(_fit(fit_key, posterior, without, train), test)
@@ -143,26 +144,12 @@ def _network_fixed(posterior: Posterior) -> EdgeModel:
     return model.replace(prior=model.prior.replace(**{n: fixed(x) for n, x in values.items()}))
 
 
-def _without(model: EdgeModel, names: Sequence[str]) -> EdgeModel:
-    """Return the model without these terms."""
-    readout = model.readout
-    kept = tuple(term for term in readout.terms if term.name not in names)
-    if kept:
-        return model.replace(readout=readout.with_terms(kept))
-    if readout.scale is not None:
-        raise InputError(
-            f"without {' and '.join(names)} a relative readout has no term left; compare it with "
-            f"another readout by `compare`."
-        )
-    of_terms = readout.unlisted
-    prior = Prior(**{name: of for name, of in model.prior.items() if name not in of_terms})
-    return model.replace(readout=Affine(), prior=prior)
-
-
 def _fit(key: Key, posterior: Posterior, model: EdgeModel, train: GraphDataset) -> Posterior:
     """Fit a model that is prepared, with no more draws than are needed."""
     engine = default_engine(model)
     engine = replace(engine, n_draws=DRAWS) if isinstance(engine, Exact) else engine
+    if posterior.engine == Mixture.__name__ and isinstance(engine, Exact):
+        engine = Mixture(posterior.settings["parts"], posterior.settings["shares"], engine)
     fit = engine._fit(key, Problem(model, train, np.ones(len(train))))
     return replace(
         posterior, model=model, params=fit.params, weights=fit.weights, n_chains=1,

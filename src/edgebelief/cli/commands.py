@@ -20,7 +20,7 @@ from ..data.randomness import split
 from ..data.signals import SquareRootInverse, adjacency_of
 from ..errors import InputError
 from ..estimators import GraphLearner, SmoothGraph, load
-from ..estimators.settings import network_of, readouts_of
+from ..estimators.settings import network_of, readout_of
 from ..estimators.simulate import Simulation
 from ..infer import InferenceWarning
 from ..report.words import probability
@@ -110,7 +110,7 @@ def elicited(
     X, _ = given.read(settings["metric"], settings["missing"])
     data = given.blame(lambda: graphs_from(X, **settings).data)
     network = network_of("dpg", model["depth"])
-    (readout,) = readouts_of(model["readout"], network).values()
+    readout = readout_of(model["readout"], network)
     with this.working("drawing graphs along theta"):
         prior = given.blame(lambda: elicit_prior(data, **beliefs, network=network, readout=readout))
     _say_preprocess(this, settings)

@@ -1,90 +1,269 @@
-"""What readout="auto" chooses from, and the choice."""
+"""What readout="auto" is made of: parts of an additive readout, each with a share.
+
+The parts are candidates by themselves: the paper's readout; a curve of how far a pair is above or
+below the network's threshold; curves of everything; a surface over everything. Quick fits show how
+well each predicts labels that it has not seen, and the shares are those with which the mixture of
+all predicts best. Then there is a second pass, in which what the first believes of all other pairs
+is known of a pair. Where residuals of such fits show that labels of pairs with a node in common
+depend on each other, all labels count less (`infer.dependence`).
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from ..belief.choose import choose, compared, cross_fitted
+from ..belief import BeliefWarning, Predictions, predict
+from ..belief.choose import compared, cross_fitted, mixed, shares_of
 from ..belief.crossfit import HeldOut
 from ..belief.structure import CHANNELS, with_structure
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, split
-from ..infer import EdgeModel, HalfNormal, InferenceWarning, Laplace, Posterior, half_t
-from ..infer.prepare import prepare
+from ..infer import (
+    EdgeModel,
+    Engine,
+    Exact,
+    HalfNormal,
+    InferenceWarning,
+    Laplace,
+    Mixture,
+    Posterior,
+    half_normal,
+)
+from ..infer.dependence import design_effect
+from ..infer.exact.plugin import PlugIn
+from ..infer.exact.slices import free_network_parameters
+from ..infer.prepare import Problem, prepare
+from ..readouts import Additive
+from ..readouts.additive import INTERACTIONS
+from ..readouts.features import OF_NETWORK
 from .evidence import with_covariates
 
 # With fewer labelled graphs than this, nodes are held out in place of graphs. Then there is no
-# second pass, and no prior under which single terms may be large: what is learned of a graph from
+# second pass, and no wider prior of the scales: what is learned of a graph from
 # its other nodes is no test of how either carries over to another graph.
 FEWEST = 3
-# What is said of a prior of the scales with heavy tails, and of a second pass, after the name of a
-# readout.
-HEAVY, TWICE = ", heavy tails", ", two passes"
+# A part with a smaller share is left out: it changes probabilities by less than the others are in
+# doubt, and takes as long.
+LEAST = 0.1
+# Names of candidates; what is said of a second pass, and of a wider prior of the scales, which is
+# taken if it is better by more than a standard error: its chains are slower. The usual prior is too
+# narrow where labels are nearly separable, as with expected distances.
+AFFINE, THRESHOLD, ADDITIVE = "affine", "threshold", "additive"
+TWICE, WIDE = ", two passes", ", wide scales"
+WIDER = 10 / 3
+# The figure of a verdict that says how many labels count as one.
+DESIGN = "design effect"
 
 
 class Chosen(NamedTuple):
-    """A model to be fitted, its data, and the first pass that these come from."""
+    """A model to be fitted, by which engine, its data, and the first pass that these come from."""
 
     model: EdgeModel
+    engine: Engine
     data: GraphDataset
     first_pass: Posterior | None
     comparison: pd.DataFrame
     assumption: str | None
     """What the choice rests on, where it is little."""
+    design_effect: float
+    """How many labels count as one, because those of pairs with a common node are dependent."""
 
 
 def chosen(
     key: Key | int,
-    models: Mapping[str, EdgeModel],
+    model: EdgeModel,
     data: GraphDataset,
     counts: Float[np.ndarray, " graphs"],
+    engine: Exact | Laplace,
     vary_scales: bool,
 ) -> Chosen:
-    """Choose among models by what quick fits of them say of labels that they have not seen.
+    """Choose parts of an additive model, and their shares; `engine` is to fit them.
 
-    Of models with learned scales there is also one with heavy tails, if their prior may be varied;
-    and there is one whose terms include channels of the beliefs of the best of them.
+    If the prior of the scales may be varied, a wider one is also tried.
     """
     n_labelled = sum(r.known.any() and c > 0 for r, c in zip(data, counts, strict=True))
     few = n_labelled < FEWEST
     cv: HeldOut = "nodes" if few else "graphs"
-    prepare_key, choose_key, first_key = split(key, 3)
-    problems = {name: prepare(prepare_key, model, data, counts) for name, model in models.items()}
-    network_z = next((p.network_z for p in problems.values() if p.network_z is not None), None)
-    problems = {name: replace(p, network_z=network_z) for name, p in problems.items()}
-    for name, problem in list(problems.items()):
-        scales = problem.model.prior.get("scales")
-        if isinstance(scales, HalfNormal) and vary_scales and not few:
-            prior = problem.model.prior.replace(scales=half_t(scales.scale))
-            problems[name + HEAVY] = replace(problem, model=problem.model.replace(prior=prior))
-    choice = choose(choose_key, problems, cv)
+    prepare_key, fold_key, first_key = split(key, 3)
+    assert isinstance(model.readout, Additive)
+    whole = model.replace(readout=replace(model.readout, interactions=True))
+    problem = prepare(prepare_key, whole, data, counts)
+    parts = _parts(problem.model)
+    dependence = _design_effect(fold_key, problem, parts[ADDITIVE], cv)
+    problem = replace(problem, counts=counts / dependence)
+    predictions = {name: _cross_fitted(fold_key, problem, parts[name], cv) for name in parts}
+    curves = ADDITIVE
+    if vary_scales and not few:
+        wide = _with_wide_scales(problem)
+        tried = _cross_fitted(fold_key, wide, parts[ADDITIVE], cv)
+        if _is_better(tried, predictions[ADDITIVE], counts):
+            problem, curves = wide, ADDITIVE + WIDE
+            predictions = _renamed(predictions | {ADDITIVE: tried}, curves)
+            parts = _renamed(parts, curves)
+    first = _Shares.of(predictions, counts, parts)
     if few:
-        best = choice.best
         assumption = (
             f"{n_labelled} labelled graph{'s' if n_labelled > 1 else ''} cannot show how well a "
-            f"readout carries over to other graphs: {best!r} predicts labels of held-out nodes best"
+            f"readout carries over to other graphs: shares are those that predict labels of "
+            f"held-out nodes best"
         )
-        return Chosen(problems[best].model, data, None, choice.table, assumption)
-    # A second pass needs a readout with terms: the best of these, even if another is better.
-    for once in [name for name in choice.table.index if problems[name].model.readout.terms][:1]:
-        first, model = problems[once], models[once.removesuffix(HEAVY)]
-        informed = with_structure(data, choice.predictions[once])
-        readout = with_covariates(model.readout, CHANNELS)
-        model = EdgeModel(model.network, readout, first.model.prior, model.likelihood)
-        second = prepare(prepare_key, model, informed, counts)
-        both = {**choice.predictions, once + TWICE: cross_fitted(choose_key, second, cv)}
-        choice = compared(both, counts)
-        if choice.best == once + TWICE:
-            engine = Laplace(network_z=first.network_z)
-            with warnings.catch_warnings():  # the fit of the second pass has a verdict of its own
-                warnings.simplefilter("ignore", InferenceWarning)
-                first_pass = engine.run(first_key, first.model, data, counts)
-            return Chosen(second.model, informed, first_pass, choice.table, None)
-    return Chosen(problems[choice.best].model, data, None, choice.table, None)
+        return first.chosen(problem, parts, engine, None, assumption, dependence)
+    informed = with_structure(data, mixed(predictions, first.all))
+    readout = with_covariates(whole.readout, CHANNELS)
+    second = EdgeModel(model.network, readout, problem.model.prior, model.likelihood)
+    again = prepare(prepare_key, second, informed, problem.counts)
+    again = replace(again, network_z=problem.network_z)
+    of_second = _parts(again.model)
+    for name, part in ((curves, ADDITIVE), (INTERACTIONS, INTERACTIONS)):
+        predictions[name + TWICE] = _cross_fitted(fold_key, again, of_second[part], cv)
+        parts[name + TWICE] = of_second[part]
+    both = _Shares.of(predictions, counts, parts)
+    if not any(TWICE in name for name in both.kept):
+        return first._replace(table=both.table).chosen(
+            problem, parts, engine, None, None, dependence
+        )
+    # Of both passes there is one surface, the second's: the first's has other landmarks.
+    if INTERACTIONS in both.kept:
+        one_surface = {k: v for k, v in predictions.items() if k != INTERACTIONS}
+        both = _Shares.of(one_surface, counts, parts)._replace(table=both.table)
+    quick = Laplace(network_z=problem.network_z)
+    of_first = first.chosen(problem, parts, quick, None, None, dependence)
+    with warnings.catch_warnings():  # the fit of the second pass has a verdict of its own
+        warnings.simplefilter("ignore", InferenceWarning)
+        first_pass = of_first.engine.run(first_key, of_first.model, data, problem.counts)
+    first_pass = with_figure(first_pass, DESIGN, dependence)
+    return both.chosen(again, parts, engine, first_pass, None, dependence)
+
+
+def with_first_pass(
+    key: Key | int, first_pass: Posterior, data: GraphDataset, held_out: HeldOut | None = None
+) -> GraphDataset:
+    """Add what a first pass believes of all other pairs to the data.
+
+    With `held_out`, that of first passes which have not seen the labels of a pair.
+    """
+    if held_out is None:
+        with warnings.catch_warnings():  # the second pass warns of the same
+            warnings.simplefilter("ignore", BeliefWarning)
+            return with_structure(data, predict(first_pass, data))
+    model, z = first_pass.model, None
+    if names := free_network_parameters(model):
+        z = float(model.prior[names[0]].to_z(first_pass.params[names[0]][0]))
+    counts = np.full(len(data), 1 / first_pass.verdict.figures.get(DESIGN, 1.0))
+    problem = Problem(model, data, counts, z)
+    if first_pass.engine != Mixture.__name__:
+        return with_structure(data, cross_fitted(key, problem, held_out))
+    parts, shares = first_pass.settings["parts"], first_pass.settings["shares"]
+    each = [_cross_fitted(key, problem, part, held_out) for part in parts]
+    return with_structure(data, mixed(dict(enumerate(each)), dict(enumerate(shares))))
+
+
+def with_figure(posterior: Posterior, name: str, value: float) -> Posterior:
+    """Add a figure to the verdict of a posterior."""
+    verdict = posterior.verdict
+    return replace(posterior, verdict=replace(verdict, figures={**verdict.figures, name: value}))
+
+
+def _parts(model: EdgeModel) -> dict[str, tuple[str, ...]]:
+    """Return the names of the terms of each candidate; of several with the same terms, the first.
+
+    Where all pairs look alike, there may be no curve of z, say.
+    """
+    names = [term.name for term in model.readout.terms]
+    parts = {
+        AFFINE: (),
+        THRESHOLD: tuple(name for name in names if name == "z"),
+        ADDITIVE: tuple(name for name in names if name != INTERACTIONS),
+        INTERACTIONS: tuple(name for name in names if name == INTERACTIONS),
+    }
+    first = {terms: name for name, terms in reversed(parts.items())}
+    return {name: terms for name, terms in parts.items() if first[terms] == name}
+
+
+def _cross_fitted(
+    key: Key | int, problem: Problem, names: tuple[str, ...], cv: HeldOut
+) -> Predictions:
+    """Predict each label by quick fits of a part that have not seen it."""
+    return cross_fitted(key, replace(problem, model=problem.model.with_terms(names)), cv)
+
+
+def _design_effect(key: Key | int, problem: Problem, names: tuple[str, ...], cv: HeldOut) -> float:
+    """Estimate how many labels count as one, from residuals of quick fits of a part."""
+    curves = replace(problem, model=problem.model.with_terms(names))
+    p = [belief.mean for belief in cross_fitted(key, curves, cv)]
+    columns = PlugIn(curves.model, problem.data, problem.counts, problem.network_z).columns
+    return design_effect(problem.data, p, columns)
+
+
+def _with_wide_scales(problem: Problem) -> Problem:
+    """Return the problem with a prior by which curves may say more."""
+    scales = problem.model.prior["scales"]
+    assert isinstance(scales, HalfNormal)
+    prior = problem.model.prior.replace(scales=half_normal(WIDER * scales.scale))
+    return replace(problem, model=problem.model.replace(prior=prior))
+
+
+def _is_better(one: Predictions, other: Predictions, counts: Float[np.ndarray, " graphs"]) -> bool:
+    """Whether predictions are better than others, by more than the standard error."""
+    table = compared({True: one, False: other}, counts).table
+    last = table.iloc[-1]
+    return bool(table.index[0] and last["behind"] > last["se_behind"])
+
+
+Value = TypeVar("Value")
+
+
+def _renamed(by_name: Mapping[str, Value], curves: str) -> dict[str, Value]:
+    """Give the candidate of curves another name."""
+    return {curves if name == ADDITIVE else name: value for name, value in by_name.items()}
+
+
+class _Shares(NamedTuple):
+    """The shares of candidates in the best mixture."""
+
+    all: Mapping[str, float]
+    kept: Mapping[str, float]
+    """Without those whose share is small."""
+    table: pd.DataFrame
+
+    @classmethod
+    def of(
+        cls,
+        predictions: Mapping[str, Predictions],
+        counts: Float[np.ndarray, " graphs"],
+        parts: Mapping[str, tuple[str, ...]],
+    ) -> _Shares:
+        every = shares_of(predictions, counts)
+        least = min(LEAST, max(every.values()))
+        kept = {name: predictions[name] for name in every if every[name] >= least}
+        kept_shares = shares_of(kept, counts)
+        table = compared(predictions, counts).table
+        shown = [kept_shares.get(name, 0.0) for name in table.index]
+        return cls(every, kept_shares, table.assign(share=shown))
+
+    def chosen(
+        self,
+        problem: Problem,
+        parts: Mapping[str, tuple[str, ...]],
+        engine: Exact | Laplace,
+        first_pass: Posterior | None,
+        assumption: str | None,
+        dependence: float,
+    ) -> Chosen:
+        """Make the choice: a mixture, whose model has no more terms than its parts."""
+        names = tuple(parts[name] for name in self.kept)
+        used = {term for part in names for term in part}
+        model = problem.model.with_terms(used)
+        if used and not used - set(OF_NETWORK):  # then there is no need for evidence
+            readout = replace(model.readout, features=tuple(used), covariates=())  # type: ignore[call-arg]
+            model = model.replace(readout=readout)
+        shares = tuple(self.kept.values())
+        by = Mixture(names, shares, engine) if len(names) > 1 else engine
+        return Chosen(model, by, problem.data, first_pass, self.table, assumption, dependence)

@@ -55,29 +55,26 @@ def has_terms(readout: Readout) -> bool:
     return bool(readout.possible_terms) or readout.covariates != ()
 
 
-def check_used(setting: object, readouts: Mapping[str, Readout], remedy: Remedy | None) -> None:
-    """Refuse evidence that is asked for, where no readout has terms for it."""
-    if not evidence_of(setting) or any(has_terms(readout) for readout in readouts.values()):
+def check_used(setting: object, readout: Readout, remedy: Remedy | None) -> None:
+    """Refuse evidence that is asked for, where the readout has no terms for it."""
+    if not evidence_of(setting) or has_terms(readout):
         return
-    names = " or ".join(type(readout).__name__ for readout in readouts.values())
     remedies = [Remedy("leave {} out", Setting("evidence"))]
     raise SettingError(
-        f"is for readouts with terms; the readout is {names}",
+        f"is for readouts with terms; the readout is {type(readout).__name__}",
         argument="evidence",
         remedy=remedies if remedy is None else [remedy, *remedies],
     )
 
 
-def evidence_for(
-    settings: Mapping[str, Any], readouts: Mapping[str, Readout], graphs: Graphs
-) -> Kinds:
-    """Return the evidence that a fit of these readouts to these graphs uses.
+def evidence_for(settings: Mapping[str, Any], readout: Readout, graphs: Graphs) -> Kinds:
+    """Return the evidence that a fit of this readout to these graphs uses.
 
     "auto" is for readouts that are named: one that is given as an object says itself what its terms
     are, and may be made for graphs of other sizes.
     """
     kinds = evidence_of(settings["evidence"])
-    if not any(has_terms(readout) for readout in readouts.values()):
+    if not has_terms(readout):
         return ()
     if kinds is not None:
         return kinds

@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import belief, metrics
 from ..belief.shift import warn_if_fitted
-from ..belief.structure import with_structure
 from ..data.coerce import Graphs, check_form, graphs_from, warn_if_alike, warn_if_on_their_side
 from ..data.dataset import GraphDataset
 from ..data.ensembles import Ensemble
@@ -31,15 +30,16 @@ from ..infer.prepare import prepare
 from ..networks import Network
 from ..persist import learner as learner_file
 from ..persist.modelfile import ModelFileError
-from ..readouts import Readout
+from ..readouts import Additive, Readout
 from ..report import Report
 from ..validate import check_choice
-from .candidates import chosen
+from .candidates import DESIGN, chosen, with_figure, with_first_pass
 from .evidence import Kinds, evidence_for, evidence_of, informed, with_covariates
 from .settings import (
     check_dense,
     check_saved,
     engine_of,
+    is_auto,
     network_of,
     parts_of,
     prior_of,
@@ -246,13 +246,11 @@ class GraphLearner(BaseEstimator):
         self, graphs: Graphs, sample_weight: Any, kinds: Kinds | None, has_covariates: bool = False
     ) -> GraphLearner:
         """Fit to graphs; `kinds` is the evidence that they have already, None before any."""
-        network, readouts, likelihood = parts_of(self.get_params(False))
+        network, readout, likelihood = parts_of(self.get_params(False))
         engine = engine_of(self.inference)
         weights = check_weights(sample_weight, len(graphs.data))
         assumptions: list[str] = []
-        if len(readouts) > 1 and not isinstance(engine, None | Exact | Laplace):
-            readouts = {"affine": readouts["affine"]}
-        if has_covariates and all(r.covariates == () for r in readouts.values()):
+        if has_covariates and readout.covariates == ():
             raise InputError(
                 f"covariates are terms of an additive readout; this learner's is {self.readout!r}",
                 remedy=Remedy("Use {}", Setting("readout", "additive")),
@@ -270,37 +268,40 @@ class GraphLearner(BaseEstimator):
                     f"all graphs that were fitted have {graphs.data.n_nodes[0]} nodes"
                 )
         seed = int(check_random_state(self.random_state).randint(2**31))
-        scale, data = self._scaled(network, readouts, graphs.data)
+        scale, data = self._scaled(network, readout, graphs.data)
         if kinds is None:
-            kinds = evidence_for(self.get_params(False), readouts, graphs)
+            kinds = evidence_for(self.get_params(False), readout, graphs)
             data = scaled_by(scale, informed(kinds, graphs.data, graphs.signals, is_fitted=False))
-        models = {
-            name: EdgeModel(
-                network,
-                with_covariates(readout, check_names(kinds)),
-                prior_of(self.prior, data, network, readout),
-                likelihood,
-            )
-            for name, readout in readouts.items()
-        }
-        if len(models) > 1:  # a prior may rule some out, as one that fixes delta does
-            models = {name: m for name, m in models.items() if applies(m)} or {
-                "affine": models["affine"]
-            }
-        model, first_pass, comparison = next(iter(models.values())), None, None
-        if len(models) > 1:
+        readout = with_covariates(readout, check_names(kinds))
+        prior = prior_of(self.prior, data, network, readout)
+        model = EdgeModel(network, readout, prior, likelihood)
+        to_choose = is_auto(self.readout) and isinstance(readout, Additive)
+        if to_choose and not applies(model):  # the prior fixes delta, say
+            model, to_choose = model.with_terms(()), False
+        first_pass = comparison = None
+        if to_choose:
             vary_scales = not (isinstance(self.prior, Prior) and "scales" in self.prior)
-            choice = chosen(seed, models, data, weights, vary_scales)
-            model, data, first_pass = choice.model, choice.data, choice.first_pass
-            comparison = choice.comparison
+            by = engine if isinstance(engine, Exact | Laplace) else Exact()
+            choice = chosen(seed, model, data, weights, by, vary_scales)
+            model, engine, data = choice.model, choice.engine, choice.data
+            weights = weights / choice.design_effect
+            if choice.design_effect > 1:
+                assumptions.append(
+                    f"labels of pairs with a node in common depend on each other: "
+                    f"{choice.design_effect:.1f} count as one"
+                )
+            first_pass, comparison = choice.first_pass, choice.comparison
             assumptions += [] if choice.assumption is None else [choice.assumption]
-        posterior = (engine or default_engine(model)).run(seed, model, data, sample_weight)
+        posterior = (engine or default_engine(model)).run(seed, model, data, weights)
+        if to_choose:
+            posterior = with_figure(posterior, DESIGN, choice.design_effect)
         if assumptions:
             verdict = replace(posterior.verdict, assumptions=tuple(assumptions))
             posterior = replace(posterior, verdict=verdict)
         self.seed_, self.scale_, self.comparison_ = seed, scale, comparison
         self.model_, self.posterior_, self.first_pass_ = posterior.model, posterior, first_pass
-        self.evidence_ = kinds if posterior.model.readout.terms else ()
+        used = posterior.model.readout.covariates or ()
+        self.evidence_ = kinds if set(check_names(kinds)) & set(used) else ()
         return self
 
     @property
@@ -640,9 +641,11 @@ class GraphLearner(BaseEstimator):
         >>> learner.fit(graphs).term_importance(graphs, n_folds=2).columns.tolist()
         ['term', 'loss', 'se']
         """
-        _, data = self._given(X, A, covariates)
-        if data.n_labels == 0:
+        graphs = self._checked(X, A, covariates)
+        if graphs.data.n_labels == 0:
             raise InputError("no label is known, so there is nothing to hold out; give A.")
+        # What a first pass believes of labels that it has seen would tell them.
+        data = self._as_fitted(graphs, held_out=cv)
         return belief.term_importance(
             self.seed_, self.posterior_, data, together, cv, n_folds, refit, progress
         )
@@ -779,13 +782,13 @@ class GraphLearner(BaseEstimator):
         >>> bool(metrics.edge_nll(beliefs) > 0)
         True
         """
-        _, readouts, _ = parts_of(self.get_params(False))
+        _, readout, _ = parts_of(self.get_params(False))
         graphs = self._graphs(X, A, covariates)
         if graphs.data.n_labels == 0:
             raise InputError("no label is known, so there is nothing to hold out; give A.")
         warn_if_alike(graphs.data)
         # Evidence uses no labels: once for all folds.
-        kinds = evidence_for(self.get_params(False), readouts, graphs)
+        kinds = evidence_for(self.get_params(False), readout, graphs)
         data = informed(kinds, graphs.data, graphs.signals, is_fitted=False)
 
         def fit_and_predict(train: GraphDataset, test: GraphDataset) -> belief.Predictions:
@@ -834,10 +837,9 @@ class GraphLearner(BaseEstimator):
         if fitted:
             data, model = self._as_fitted(graphs), self.model_
         else:
-            network, readouts, likelihood = parts_of(self.get_params(False))
-            scale, _ = self._scaled(network, readouts, graphs.data)
-            name, readout = list(readouts.items())[-1]  # the most flexible
-            kinds = evidence_for(self.get_params(False), {name: readout}, graphs)
+            network, readout, likelihood = parts_of(self.get_params(False))
+            scale, _ = self._scaled(network, readout, graphs.data)
+            kinds = evidence_for(self.get_params(False), readout, graphs)
             readout = with_covariates(readout, check_names(kinds))
             data = scaled_by(scale, informed(kinds, graphs.data, graphs.signals, is_fitted=False))
             prior = prior_of(self.prior, data, network, readout)
@@ -916,10 +918,10 @@ class GraphLearner(BaseEstimator):
         }
 
     def _scaled(
-        self, network: Network, readouts: Mapping[str, Readout], data: GraphDataset
+        self, network: Network, readout: Readout, data: GraphDataset
     ) -> tuple[float | str, GraphDataset]:
         """Decide on `scale_`, and scale the data by it."""
-        scale = scale_of(self.scale, network, self.prior, readouts.values(), data)
+        scale = scale_of(self.scale, network, self.prior, readout, data)
         return scale, scaled_by(scale, data)
 
     def _graphs(self, X: Any, A: Any = None, covariates: Any = None) -> Graphs:
@@ -928,24 +930,31 @@ class GraphLearner(BaseEstimator):
 
     def _given(self, X: Any, A: Any = None, covariates: Any = None) -> tuple[Graphs, GraphDataset]:
         """Return the graphs, and their data with evidence and scale as in the fit."""
+        graphs = self._checked(X, A, covariates)
+        return graphs, self._as_fitted(graphs)
+
+    def _checked(self, X: Any, A: Any = None, covariates: Any = None) -> Graphs:
         check_is_fitted(self)
         graphs = self._graphs(X, A, covariates)
         warn_if_on_their_side(graphs.data, self.posterior_.fingerprint.n_nodes)
-        return graphs, self._as_fitted(graphs)
+        return graphs
 
-    def _as_fitted(self, graphs: Graphs) -> GraphDataset:
+    def _as_fitted(self, graphs: Graphs, held_out: belief.HeldOut | None = None) -> GraphDataset:
         """Return data with the evidence of the fit, and distances scaled as in the fit."""
         data = informed(self.evidence_, graphs.data, graphs.signals, is_fitted=True)
-        return self._scaled_as_fitted(data)
+        return self._scaled_as_fitted(data, held_out)
 
-    def _scaled_as_fitted(self, data: GraphDataset) -> GraphDataset:
-        """Scale distances as in the fit; add what a first pass believes, where there was one."""
+    def _scaled_as_fitted(
+        self, data: GraphDataset, held_out: belief.HeldOut | None = None
+    ) -> GraphDataset:
+        """Scale distances as in the fit; add what a first pass believes, where there was one.
+
+        With `held_out`, that of first passes which have not seen the labels of a pair.
+        """
         data = scaled_by(self.scale_, data)
         if self.first_pass_ is None:
             return data
-        with warnings.catch_warnings():  # the second pass warns of the same
-            warnings.simplefilter("ignore", belief.BeliefWarning)
-            return with_structure(data, belief.predict(self.first_pass_, data))
+        return with_first_pass(self.seed_, self.first_pass_, data, held_out)
 
     def _predicted(
         self, X: Any, A: Any = None, covariates: Any = None

@@ -14,7 +14,16 @@ from ..belief import elicit_prior
 from ..data.coerce import check_form, rescaled
 from ..data.dataset import GraphDataset
 from ..errors import InputError, Remedy, Setting, SettingError, SettingTypeError
-from ..infer import BernoulliEdges, EdgeModel, Engine, Likelihood, Prior, WeightedEdges
+from ..infer import (
+    BernoulliEdges,
+    EdgeModel,
+    Engine,
+    Exact,
+    Laplace,
+    Likelihood,
+    Prior,
+    WeightedEdges,
+)
 from ..infer.flatness import best_rescaling
 from ..networks import Network
 from ..persist.arrays import demand
@@ -48,19 +57,32 @@ def refuse_unknown(given: Iterable[str], known: Sequence[str], what: str) -> Non
             raise SettingTypeError(problem)
 
 
-def parts_of(settings: Mapping[str, Any]) -> tuple[Network, dict[str, Readout], Likelihood]:
-    """Return the network, the readouts to choose from, and the likelihood that settings mean."""
+def parts_of(settings: Mapping[str, Any]) -> tuple[Network, Readout, Likelihood]:
+    """Return the network, the readout, and the likelihood that settings mean.
+
+    For "auto" the readout is the additive one, of which `candidates.chosen` takes parts; or the
+    paper's, where an engine is asked for that does not fit those.
+    """
     network = network_of(settings["network"], settings["depth"])
     _check_bool(settings["size_aware"], "size_aware")
     if settings["size_aware"]:
         _check_size_aware(settings, network)
-        readouts: dict[str, Readout] = {"sized": Sized()}
+        readout: Readout = Sized()
     else:
-        readouts = readouts_of(settings["readout"], network)
+        engine = engine_of(settings["inference"])
+        choice = settings["readout"]
+        if is_auto(choice) and not isinstance(engine, None | Exact | Laplace):
+            choice = "affine"
+        readout = readout_of(choice, network)
     may_be_additive = network.kind == "dpg" and not settings["size_aware"]
     additive = Remedy("use {}", Setting("readout", "additive")) if may_be_additive else None
-    check_used(settings["evidence"], readouts, additive)
-    return network, readouts, likelihood_of(settings["weighted"])
+    check_used(settings["evidence"], readout, additive)
+    return network, readout, likelihood_of(settings["weighted"])
+
+
+def is_auto(readout: object) -> bool:
+    """Whether the readout is to be chosen."""
+    return isinstance(readout, str) and readout == "auto"
 
 
 def _check_size_aware(settings: Mapping[str, Any], network: Network) -> None:
@@ -120,26 +142,23 @@ def network_of(network: str | Network, depth: int | None) -> Network:
     return NETWORKS[network].load().of_depth(layers)
 
 
-def readouts_of(readout: object, network: Network) -> dict[str, Readout]:
-    """Return the readout that is meant, by name; for "auto", all that it chooses from."""
+def readout_of(readout: object, network: Network) -> Readout:
+    """Return the readout that is meant."""
     if isinstance(readout, Readout):
-        return {type(readout).__name__: readout}
+        return readout
     if not (isinstance(readout, str) and readout in ("auto", *READOUTS)):
         problem = f"must be auto, one of {sorted(READOUTS)}, or a Readout; got {readout!r}."
         raise SettingError(problem, argument="readout")
-    if readout == "auto" and network.kind != "dpg":
-        return {"affine": papers_readout(network)}
-    if readout != "affine" and network.kind != "dpg":
+    if readout == "affine" or (readout == "auto" and network.kind != "dpg"):
+        return papers_readout(network)
+    if network.kind != "dpg":
         raise SettingError(
             f"{readout!r} is for DPG, whose weights it scales; the network is a "
             f"{type(network).__name__}",
             argument="readout",
             remedy=Remedy("Use {}, the paper's", Setting("readout", "affine")),
         )
-    return {
-        name: papers_readout(network) if name == "affine" else READOUTS[name].make()
-        for name in (READOUTS if readout == "auto" else [readout])
-    }
+    return READOUTS["additive" if readout == "auto" else readout].make()
 
 
 def engine_of(inference: object) -> Engine | None:
@@ -193,11 +212,11 @@ def _beliefs(prior: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def scale_of(
-    scale: object, network: Network, prior: object, readouts: Iterable[Readout], data: GraphDataset
+    scale: object, network: Network, prior: object, readout: Readout, data: GraphDataset
 ) -> Scale:
     """Return what distances are multiplied by: a number, "median" or "relative"."""
     if scale is None:
-        return next((readout.scale for readout in readouts if readout.scale), 1.0)
+        return readout.scale or 1.0
     if isinstance(scale, str) and scale in BY_GRAPH:
         return scale
     if isinstance(scale, str) and scale == "auto":

@@ -7,6 +7,7 @@ from .engines.base import Engine
 from .engines.exact import Exact
 from .engines.laplace import Laplace
 from .engines.map import MAP
+from .engines.mixture import Mixture
 from .engines.modes import Modes
 from .engines.nuts import NUTS
 from .engines.vi import VI
@@ -48,6 +49,7 @@ __all__ = [
     "LogUniform",
     "MAP",
     "Marginal",
+    "Mixture",
     "Modes",
     "NUTS",
     "Normal",

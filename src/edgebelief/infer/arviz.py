@@ -19,7 +19,6 @@ from jaxtyping import Array, Float
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, as_key
 from ..errors import InputError, Remedy, Setting, SettingError
-from ..readouts.curves import Levels, Term
 from ..validate import check_choice
 from .batch import Batch, ForwardModel
 from .model import EdgeModel
@@ -169,25 +168,11 @@ def _entries(model: EdgeModel) -> dict[str, tuple[str, list[str]]]:
     if model.readout.n_channels is not None and "delta" in entries:
         entries["delta"] = "channel", entries["delta"][1]
     if model.readout.terms:
-        coefficients = [name for term in model.readout.terms for name in _coefficients(term)]
-        scales = [name for term in model.readout.terms for name in _scales(term)]
+        terms = model.readout.terms
+        coefficients = [f"{t.name} {x}".strip() for t in terms for x in t.curve.coefficient_names]
+        scales = [f"{t.name} {x}".strip() for t in terms for x in t.curve.scale_names]
         entries |= {"curves": ("coefficient", coefficients), "scales": ("scale", scales)}
     return entries
-
-
-def _coefficients(term: Term) -> list[str]:
-    """Name the coefficients of a term: a height of each level; or of the line, and of the bends."""
-    if isinstance(term.curve, Levels):
-        return [f"{term.name} = {level}" for level in term.curve.names]
-    bends = [f"{term.name} bend {k}" for k in range(1, len(term.curve.scales))]
-    return [f"{term.name} line", *bends]
-
-
-def _scales(term: Term) -> list[str]:
-    """Name the scales of a term."""
-    if isinstance(term.curve, Levels):
-        return [term.name]
-    return [f"{term.name} {part}" for part in ("line", "bends")[: max(term.curve.scales) + 1]]
 
 
 def _chains(posterior: Drawn, key: Key, n: int, kept: np.ndarray) -> dict[str, np.ndarray]:

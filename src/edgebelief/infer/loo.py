@@ -72,7 +72,7 @@ def _left_out(fits: Float[np.ndarray, " draws"], count: float) -> tuple[float, f
 def stacking_weights(
     scores: Float[np.ndarray, "models graphs"], counts: Float[np.ndarray, " graphs"]
 ) -> Float[np.ndarray, " models"]:
-    """Compute the weights with which a mixture of models predicts left-out graphs best.
+    """Compute the weights with which a mixture of models predicts left-out graphs, or pairs, best.
 
     Maximises the sum over graphs of log sum_k w_k exp(scores_kt), by the EM iteration of mixture
     weights: concave, and every round gains. (Stacking: Yao, Vehtari, Simpson and Gelman 2018.)
@@ -87,10 +87,10 @@ def stacking_weights(
     """
     used = counts > 0
     share = np.full(len(scores), 1 / len(scores))
+    likelihood = np.exp(scores[:, used] - scores[:, used].max(0))
+    weights = counts[used] / counts[used].sum()
     for _ in range(ROUNDS):
-        joint = scores[:, used] + np.log(np.maximum(share, 1e-300))[:, None]
-        each = np.exp(joint - logsumexp(joint, axis=0))
-        new = each @ counts[used] / counts[used].sum()
+        new = share * (likelihood @ (weights / (share @ likelihood)))
         moved, share = np.abs(new - share).max(), new
         if moved < 1e-7:
             break

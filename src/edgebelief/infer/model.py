@@ -10,6 +10,7 @@ NumPyro model are the same sum, written once.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import equinox as eqx
@@ -22,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from ..data.dataset import GraphDataset, Stack
 from ..edges import Support
-from ..errors import SettingError, SettingTypeError
+from ..errors import InputError, SettingError, SettingTypeError
 from ..incidence import Array as AnyArray
 from ..incidence import namespace
 from ..networks import DPG, Network, Output
@@ -194,6 +195,23 @@ class EdgeModel(eqx.Module):
         """Return a model with another network, readout, prior or likelihood."""
         own = {name: getattr(self, name) for name in ("network", "readout", "prior", "likelihood")}
         return EdgeModel(**{**own, **parts})
+
+    def with_terms(self, names: Collection[str]) -> EdgeModel:
+        """Return the model whose readout has only the terms of these names.
+
+        Without any it is the paper's readout.
+        """
+        readout = self.readout
+        kept = tuple(term for term in readout.terms if term.name in names)
+        if kept or not readout.terms:
+            return self.replace(readout=readout.with_terms(kept))
+        if readout.scale is not None:
+            raise InputError(
+                f"without terms a {readout.scale} readout is not the paper's; keep one, or compare "
+                f"it with another readout by `compare`."
+            )
+        kept_priors = {name: of for name, of in self.prior.items() if name not in readout.unlisted}
+        return self.replace(readout=papers_readout(self.network), prior=Prior(**kept_priors))
 
     def logits(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,13 @@ from ..infer.exact.conditional import Cells
 from ..infer.exact.theta import ThetaPosterior
 from ..infer.exact.weights import SCORES, WeightedThetaPosterior, WeightPrior
 from ..readouts import Readout
-from ..readouts.curves import Curve, Levels, Term
+from ..readouts.curves import Basis, Curve, Levels, Term
+from ..readouts.surface import FAR, Surface
 from .modelfile import ModelFileError
 
 Arrays = dict[str, np.ndarray]
 CURVE = ("knots", "pieces", "gram")
+SURFACE = ("centre", "rates", "landmarks", "mix", "means", "gram")
 # The arrays of a `WeightedThetaPosterior`.
 WEIGHTS = ("mean", "sd", "gram", "pull", "quantiles")
 
@@ -45,7 +48,10 @@ def terms_out(readout: Readout) -> tuple[list[list[Any]], Arrays]:
         if isinstance(curve, Levels):
             settings.append([term.name, list(curve.names)])
             arrays[f"{k}.shares"] = np.asarray(curve.shares)
-        else:
+        elif isinstance(curve, Surface):
+            settings.append([term.name])
+            arrays |= {f"{k}.{part}": np.asarray(getattr(curve, part)) for part in SURFACE}
+        elif isinstance(curve, Curve):
             settings.append([term.name, curve.centre, curve.spread])
             parts = np.asarray(curve.knots), curve.of_x, np.asarray(curve.gram)
             arrays |= {f"{k}.{part}": array for part, array in zip(CURVE, parts, strict=True)}
@@ -58,7 +64,8 @@ def terms_in(settings: list[list[Any]], arrays: Arrays, readout: Readout) -> tup
     terms = []
     for k, (name, *rest) in enumerate(settings):
         demand(isinstance(name, str) and name in possible, f"it has a term {str(name)[:40]!r}")
-        curve = _levels(arrays, k, *rest) if len(rest) == 1 else _curve(arrays, k, *rest)
+        read: Callable[..., Basis | None] = (_surface, _levels, _curve)[len(rest)]
+        curve = read(arrays, k, *rest)
         if curve is None:
             raise ModelFileError(f"its term {name[:40]!r} is no curve")
         demand(curve.names == possible[name], "its levels are not those named")
@@ -80,6 +87,23 @@ def _levels(arrays: Arrays, k: int, names: list[str]) -> Levels | None:
         and abs(shares.sum() - 1) < 1e-6
     )
     return Levels(tuple(names), shares) if sound else None
+
+
+def _surface(arrays: Arrays, k: int) -> Surface | None:
+    surface = Surface(*(arrays[f"{k}.{part}"] for part in SURFACE))
+    if surface.landmarks.ndim != 2 or surface.mix.ndim != 2:
+        return None
+    (n_landmarks, n_features), n_columns = surface.landmarks.shape, surface.mix.shape[1]
+    shapes = [(n_features,), (n_features,), (n_landmarks, n_features), (n_landmarks, n_columns)]
+    shapes += [(n_columns,), (n_columns, n_columns)]
+    sound = (
+        [getattr(surface, part).shape for part in SURFACE] == shapes
+        and min(n_landmarks, n_features, n_columns) >= 1
+        and _are_finite(*(getattr(surface, part) for part in SURFACE))
+        and (surface.rates >= 0).all()
+        and np.abs(surface.landmarks).max() <= FAR
+    )
+    return surface if sound else None
 
 
 def _curve(arrays: Arrays, k: int, centre: float, spread: float) -> Curve | None:

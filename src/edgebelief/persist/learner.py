@@ -18,12 +18,12 @@ import pandas as pd
 
 from ..data.covariates import MAX_COVARIATES
 from ..evidence import Custom, Evidence, check_names
-from ..infer import EdgeModel, Finding, Fingerprint, Likelihood, Posterior, Prior, Verdict
+from ..infer import EdgeModel, Engine, Finding, Fingerprint, Likelihood, Posterior, Prior, Verdict
 from ..infer.exact.theta import ThetaPosterior
 from ..infer.exact.weights import WeightedThetaPosterior
 from ..networks import Network
 from ..readouts import Readout
-from ..registry import ENGINES, PARTS
+from ..registry import PARTS
 from ..validate import check_number
 from ..version import __version__
 from . import modelfile
@@ -184,8 +184,8 @@ def _posterior_in(settings: dict[str, Any], arrays: Arrays) -> Posterior:
     fitted = settings["posterior"]
     params, stats = under("param.", arrays), under("stat.", arrays)
     _check_draws(model, params, arrays["weights"], fitted["n_chains"], stats)
-    engines = {entry.class_name for entry in ENGINES.values()}
-    demand(fitted["engine"] in engines, "its engine is none of ours")
+    engine = PARTS.get(fitted["engine"])
+    demand(engine is not None and issubclass(engine.load(), Engine), "its engine is none of ours")
     return Posterior(
         model=model,
         params={name: params[name] for name in model.parameters},  # in the order that fits have

@@ -17,11 +17,14 @@ from ..edges import Support
 from ..errors import InputError, Remedy, Setting, shortened
 from ..networks import Output
 from .base import Columns, Pairs, PerEdge, Readout
-from .curves import AnyArray, Term, coefficient_slices, curve_of, levels_of
+from .curves import AnyArray, Basis, Term, coefficient_slices, curve_of, levels_of, scale_slices
 from .features import ALL, OF_DISTANCES, OF_OUTPUT, pair_features, relative_output
+from .surface import surface_of
 
+# The name of the term that is a function of several features.
+INTERACTIONS = "interactions"
 # The names of other parts of a logit, and of their sum, which no covariate may have.
-RESERVED = ("weight", "baseline", "slack", "logit")
+RESERVED = ("weight", "baseline", "slack", "logit", INTERACTIONS)
 
 
 class AdditiveParams(NamedTuple):
@@ -39,7 +42,7 @@ class Additive(Readout):
     Each curve is the sum of a straight line and a nonlinear part, each with a learned scale; a
     category has a height for each of its levels (`edgebelief.readouts.curves`). A scale near zero
     removes its term. With few labels all scales stay small, and the paper's readout remains. The
-    prior of the scales is about all terms together: the more there are, the less each is expected
+    prior of the scales is about all curves together: the more there are, the less each is expected
     to say.
 
     Parameters
@@ -54,6 +57,11 @@ class Additive(Readout):
         network should be given relative distances too; `GraphLearner` does that. For graphs of
         other sizes use only features of the network's output, ``features=OF_NETWORK``: what a
         distance or a rank means depends on the size.
+    interactions : bool
+        Whether there is one more term, "interactions": a smooth function of all features of the
+        distances and all covariates that are numbers, together (`edgebelief.readouts.surface`). It
+        may replace all curves, and competes with them: `edgebelief.infer.Mixture` mixes models that
+        have one or the other.
 
     Examples
     --------
@@ -68,11 +76,12 @@ class Additive(Readout):
     features: tuple[str, ...] = eqx.field(static=True, default=ALL)
     covariates: tuple[str, ...] | None = eqx.field(static=True, default=None)
     relative: bool = eqx.field(static=True, default=False)
+    interactions: bool = eqx.field(static=True, default=False)
     levels: tuple[tuple[str, tuple[str, ...]], ...] = eqx.field(static=True, default=())
     """The levels of each covariate that is a category; set by `prepared`."""
     unit: float = eqx.field(static=True, default=1.0)
     """What the columns of curves are multiplied by: `prepared` takes one over the root of the
-    number of scales, so that the sum of all curves has the spread of a scale's prior."""
+    number of their scales, so that the sum of all curves has the spread of a scale's prior."""
     terms: tuple[Term, ...] = ()
     """Set by `prepared`."""
 
@@ -96,7 +105,12 @@ class Additive(Readout):
         self, scales: Float[AnyArray, "... scales"], curves: Float[AnyArray, "... curves"]
     ) -> Float[AnyArray, "... curves"]:
         """Return the factor of each column of `term.curve.columns`."""
-        return self.unit * scales[..., self.groups] * curves
+        units = [self._unit(term) for term in self.terms for _ in term.curve.scales]
+        return np.array(units) * scales[..., self.groups] * curves
+
+    def _unit(self, term: Term) -> float:
+        """Return what the columns of a term are multiplied by; a surface has units of its own."""
+        return 1.0 if term.name == INTERACTIONS else self.unit
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -106,16 +120,15 @@ class Additive(Readout):
     @property
     def groups(self) -> Int[np.ndarray, " curves"]:
         """The index of the scale that each coefficient of the curves is a multiple of."""
-        groups: list[int] = []
-        for term in self._terms():
-            first = groups[-1] + 1 if groups else 0
-            groups += [first + scale for scale in term.curve.scales]
-        return np.array(groups)
+        firsts = scale_slices(self._terms())
+        each = [firsts[t.name].start + scale for t in self._terms() for scale in t.curve.scales]
+        return np.array(each)
 
     @property
     def possible_terms(self) -> dict[str, tuple[str, ...]]:
         levels = dict(self.levels)
-        return {name: levels.get(name, ()) for name in self._names}
+        names = (*self._names, INTERACTIONS) if self.interactions else self._names
+        return {name: levels.get(name, ()) for name in names}
 
     def with_terms(self, terms: tuple[Term, ...]) -> Additive:
         return replace(self, terms=terms)
@@ -154,12 +167,15 @@ class Additive(Readout):
 
     def inputs(self, output: Output, support: Support, pairs: Pairs | None) -> dict[str, PerEdge]:
         values = self._values(output, support, pairs)
-        return {name: jnp.asarray(x) for name, x in values.items()}
+        return {name: jnp.asarray(values[name]) for name in self._names}
 
     def _values(
         self, output: Output, support: Support, pairs: Pairs | None
     ) -> dict[str, Float[AnyArray, "... edges"]]:
-        """Return the values of all features and covariates, by name; NumPy's if `pairs` is."""
+        """Return the values of all features and covariates, by name; NumPy's if `pairs` is.
+
+        Those of several features together have one more axis.
+        """
         output = self._scaled(output, support)
         values: dict[str, AnyArray] = {
             name: OF_OUTPUT[name](output, support) for name in self.features if name in OF_OUTPUT
@@ -170,39 +186,48 @@ class Additive(Readout):
             raise InputError("this readout needs the features of pairs: see EdgeModel.pairs.")
         if pairs is not None:
             values |= {name: pairs[..., k] for k, name in enumerate(of_pairs)}
-        return {name: values[name] for name in self._names}
+        values = {name: values[name] for name in self._names}
+        if self.interactions and pairs is not None:
+            categories = dict(self.levels)
+            numbers = [k for k, name in enumerate(of_pairs) if name not in categories]
+            values[INTERACTIONS] = pairs[..., numbers]
+        return values
 
     def prepared(self, stacks: Sequence[Stack], outputs: Sequence[Output]) -> Additive:
         """Make a curve of each feature for the values that it has in the data."""
         all_names = dict.fromkeys(name for stack in stacks for name in stack.covariates)
         covariates = tuple(all_names) if self.covariates is None else self.covariates
         levels = {name: names for name in covariates if (names := _levels(name, stacks))}
-        readout = Additive(self.features, covariates, self.relative, tuple(levels.items()))
+        readout = replace(self, covariates=covariates, levels=tuple(levels.items()))
         all_values: dict[str, list[np.ndarray]] = {}
         for stack, output in zip(stacks, outputs, strict=True):
             of_stack = readout._values(output, stack.support, readout.pairs(stack))
             for name, values in of_stack.items():
-                all_values.setdefault(name, []).append(np.asarray(values, float).ravel())
+                of_pairs = np.asarray(values, float).reshape(-1, *values.shape[stack.e.ndim :])
+                all_values.setdefault(name, []).append(of_pairs)
         terms = []
         for name, parts in all_values.items():
             x = np.concatenate(parts)
-            curve = levels_of(x, levels[name]) if name in levels else curve_of(x)
-            if curve is not None:
-                terms.append(Term(name, curve))
+            if name == INTERACTIONS:
+                basis: Basis | None = surface_of(x)
+            else:
+                basis = levels_of(x, levels[name]) if name in levels else curve_of(x)
+            if basis is not None:
+                terms.append(Term(name, basis))
         if not terms:
             raise InputError(
                 f"{shortened(', '.join(all_values), 100)}: each of these is the same for all pairs"
                 f", so there is nothing to make a curve of",
                 remedy=Remedy("Use {}", Setting("readout", "affine")),
             )
-        readout = readout.with_terms(tuple(terms))
-        return replace(readout, unit=1 / math.sqrt(readout.sizes["scales"]))
+        n_scales = sum(term.n_scales for term in terms if term.name != INTERACTIONS)
+        return replace(readout, terms=tuple(terms), unit=1 / math.sqrt(max(n_scales, 1)))
 
     def reduce(self, output: Output, support: Support, pairs: Pairs | None) -> Columns:
         """Compute the columns that the logits are linear in: a, -1, and those of the curves."""
         values, a = self._values(output, support, pairs), self._scaled(output, support).a
         columns: list[AnyArray] = [a[..., None], -jnp.ones_like(a)[..., None]]
-        columns += [self.unit * term.curve.columns(values[term.name]) for term in self._terms()]
+        columns += [self._unit(t) * t.curve.columns(values[t.name]) for t in self._terms()]
         return jnp.concatenate(columns, -1)
 
     def logits(self, params: AdditiveParams, reduced: Columns) -> PerEdge:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import factorial, log2
-from typing import ClassVar
+from typing import ClassVar, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -91,6 +91,14 @@ class Curve(eqx.Module):
         return (0,) + (1,) * self.n_wiggles
 
     @property
+    def coefficient_names(self) -> tuple[str, ...]:
+        return ("line", *(f"bend {k}" for k in range(1, 1 + self.n_wiggles)))
+
+    @property
+    def scale_names(self) -> tuple[str, ...]:
+        return ("line", "bends") if self.n_wiggles else ("line",)
+
+    @property
     def points(self) -> Float[np.ndarray, " points"]:
         """Values of the feature at which a plot evaluates the curve."""
         return np.linspace(self.knots[0], self.knots[-1], 101)
@@ -128,6 +136,14 @@ class Levels(eqx.Module):
         return (0,) * len(self.names)
 
     @property
+    def coefficient_names(self) -> tuple[str, ...]:
+        return tuple(f"= {level}" for level in self.names)
+
+    @property
+    def scale_names(self) -> tuple[str, ...]:
+        return ("",)
+
+    @property
     def points(self) -> Float[np.ndarray, " levels"]:
         return np.arange(len(self.names), dtype=float)
 
@@ -139,16 +155,58 @@ class Levels(eqx.Module):
         return (indicators - shares) / jnp.sqrt(1 - (shares**2).sum())
 
 
+@runtime_checkable
+class Basis(Protocol):
+    """Functions of a feature, or of several, whose combination is a term."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the levels of a category; none for numbers."""
+
+    @property
+    def scales(self) -> tuple[int, ...]:
+        """The index of the scale that multiplies each function."""
+
+    @property
+    def coefficient_names(self) -> tuple[str, ...]:
+        """The names of the functions, within the term."""
+
+    @property
+    def scale_names(self) -> tuple[str, ...]:
+        """The names of the scales, within the term."""
+
+    @property
+    def points(self) -> Float[np.ndarray, "points ..."]:
+        """Values of the feature at which to show the term; a row for each if there are several."""
+
+    @property
+    def gram(self) -> Float[np.ndarray, "columns columns"]:
+        """Mean products of the functions, over the pairs in the data."""
+
+    def columns(self, x: Float[AnyArray, "..."]) -> Float[AnyArray, "... columns"]:
+        """Evaluate the functions."""
+
+
 class Term(eqx.Module):
-    """A feature, by its name, and the curve of it."""
+    """A function of a feature, by whose name it goes, or of several."""
 
     name: str = eqx.field(static=True)
-    curve: Curve | Levels
+    curve: Basis
+
+    @property
+    def n_scales(self) -> int:
+        return len(self.curve.scale_names)
 
 
 def coefficient_slices(terms: Sequence[Term]) -> dict[str, slice]:
     """Return the slice of the coefficients, those of all terms in a row, of each term."""
     ends = np.cumsum([0, *(len(term.curve.scales) for term in terms)])
+    return {term.name: slice(int(ends[k]), int(ends[k + 1])) for k, term in enumerate(terms)}
+
+
+def scale_slices(terms: Sequence[Term]) -> dict[str, slice]:
+    """Return the slice of the scales, those of all terms in a row, of each term."""
+    ends = np.cumsum([0, *(term.n_scales for term in terms)])
     return {term.name: slice(int(ends[k]), int(ends[k + 1])) for k, term in enumerate(terms)}
 
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -173,7 +174,7 @@ class Run:
         """Run all chains for some rounds."""
         while n_rounds > 0:
             n = min(PART, n_rounds)
-            parts = workers.map(Walk.advance, self.walks, *([[x] * THREADS for x in (n, learning)]))
+            parts = workers.map(partial(Walk.advance, n_rounds=n, learning=learning), self.walks)
             for rounds, added in zip(self._kept, parts, strict=True):
                 rounds += added
             n_rounds -= n
@@ -270,8 +271,8 @@ def _enough(run: Run, workers: Workers, bar: Any, n_rounds: int) -> tuple[Round,
         worst = _worst(kept.log_odds, run.of, Evidence.of(kept, run.values, run.of).shares)
         if n >= most or worst.effective >= EFFECTIVE_DRAWS:
             return kept, worst
-        needed = SPARE * EFFECTIVE_DRAWS / np.nan_to_num(worst.effective, nan=0.0)
-        n_rounds = min(int(np.ceil(n * np.clip(needed, 1.1, GROWTH))), most)
+        needed = SPARE * EFFECTIVE_DRAWS / max(np.nan_to_num(worst.effective), 1.0)
+        n_rounds = min(int(np.ceil(n * min(needed, GROWTH))), most)
 
 
 class Evidence(NamedTuple):
@@ -318,11 +319,13 @@ def log_ratio(forward: Float[np.ndarray, "..."], backward: Float[np.ndarray, "..
     >>> bool(abs(log_ratio(ratio(x), -ratio(y)) - np.log(2)) < 0.05)
     True
     """
-    ends = np.array([forward.min(), -backward.max(), forward.max(), -backward.min()])
-    more = np.log(backward.size / forward.size)
-    low, high = ends.min() - 1 - abs(more), ends.max() + 1 + abs(more)
-    if not np.isfinite([low, high]).all():
+    # Where the other density overflows, it is zero.
+    forward, backward = (np.where(np.isnan(x), -np.inf, x) for x in (forward, backward))
+    seen = np.concatenate([forward[np.isfinite(forward)], -backward[np.isfinite(backward)]])
+    if not (np.isfinite(forward).any() and np.isfinite(backward).any()):
         return float("nan")
+    more = np.log(backward.size / forward.size)
+    low, high = seen.min() - 1 - abs(more), seen.max() + 1 + abs(more)
     root = brentq(lambda c: expit(forward - c).sum() - expit(backward + c).sum(), low, high)
     return float(root + more)
 

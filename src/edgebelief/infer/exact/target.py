@@ -41,7 +41,9 @@ class Rows(NamedTuple):
     common: Float[np.ndarray, "rows common"]
     own: Float[np.ndarray, "chains rows own"]
     weights: Float[np.ndarray, " rows"] | None
-    """None where all are 1."""
+    """None where all are equal."""
+    power: float
+    """What the log-likelihood is multiplied by: the weight of all rows, where it is the same."""
     is_own: Bool[np.ndarray, " columns"]
     """Whether a column depends on theta."""
 
@@ -54,8 +56,10 @@ class Rows(NamedTuple):
             is_own |= (other.rows != first).any(0)
         common = np.ascontiguousarray(first[:, ~is_own], np.float32)
         own = np.stack([each.rows[:, is_own].astype(np.float32) for each in labels])
-        weights = labels[0].weights.astype(np.float32)
-        return cls(common, own, None if (weights == 1).all() else weights, is_own)
+        weights = labels[0].weights
+        if np.ptp(weights) == 0:
+            return cls(common, own, None, float(weights[0]), is_own)
+        return cls(common, own, weights.astype(np.float32), 1.0, is_own)
 
     def at(self, places: Int[np.ndarray, " chains"]) -> Rows:
         """Return the rows of chains at these values of theta."""
@@ -65,7 +69,7 @@ class Rows(NamedTuple):
         """Return `n` rows, or all if there are fewer."""
         kept = rng.permutation(len(self.common))[:n]
         weights = None if self.weights is None else self.weights[kept]
-        return Rows(self.common[kept], self.own[:, kept], weights, self.is_own)
+        return Rows(self.common[kept], self.own[:, kept], weights, self.power, self.is_own)
 
     def margins(self, beta: States) -> Float[np.ndarray, "chains rows"]:
         """Return the log odds of each label."""
@@ -90,7 +94,7 @@ class Rows(NamedTuple):
         gradient = np.empty(beta.shape)
         gradient[~self.is_own] = (score @ self.common).T
         gradient[self.is_own] = (score[:, None, :] @ self.own)[:, 0].T
-        return value, gradient
+        return self.power * value, self.power * gradient
 
 
 class Metric(NamedTuple):
