@@ -6,6 +6,7 @@ import pytest
 
 from edgebelief import GraphLearner, load
 from edgebelief.belief import predict
+from edgebelief.belief.choose import Choice, compared
 from edgebelief.belief.structure import CHANNELS, with_structure
 from edgebelief.data import GraphDataset, StochasticBlock
 from edgebelief.estimators import candidates
@@ -108,6 +109,13 @@ def test_graphs_that_do_not_count_are_not_counted(data):
     assert "2 labelled graphs" in fitted.posterior_.verdict.assumptions[0]
 
 
+def ranked(tried, counts, best):
+    """Compare, but for one that is best whatever it predicts."""
+    table = compared(tried, counts).table
+    first = [best, *table.index.drop(best)] if best in table.index else list(table.index)
+    return Choice(table.loc[first], tried)
+
+
 def test_a_prior_of_the_scales_that_is_given_is_kept(data, monkeypatch):
     model = EdgeModel(
         DPG(depth=10),
@@ -115,7 +123,8 @@ def test_a_prior_of_the_scales_that_is_given_is_kept(data, monkeypatch):
         Prior.named("altered").replace(scales=half_normal(0.5)),
     )
     engine = Exact()
-    monkeypatch.setattr(candidates, "_is_better", lambda *_: True)
+    best = candidates.WIDE
+    monkeypatch.setattr(candidates, "compared", lambda tried, counts: ranked(tried, counts, best))
     kept = candidates.chosen(0, model, data[:4], np.ones(4), engine, vary_scales=False)
     assert kept.model.prior.get("scales", half_normal(0.5)) == half_normal(0.5)
     assert not any(candidates.WIDE in name for name in kept.comparison.index)
