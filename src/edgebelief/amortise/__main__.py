@@ -30,11 +30,12 @@ from typing import TextIO
 _IN_TURN = "--xla_cpu_enable_concurrency_optimized_scheduler=false"
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {_IN_TURN}".strip()
 
+import equinox as eqx  # noqa: E402
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
 
 from .checkpoint import load_state, save_network, save_state  # noqa: E402
-from .train import SMALL, Losses, Plan, State, Trainer, scores, with_half  # noqa: E402
+from .train import SMALL, Losses, Plan, State, Trainer, losses, scores, with_half  # noqa: E402
 from .world import EXAM, WORLDS  # noqa: E402
 
 EXAM_GRAPHS = 2560  # 128 for each question
@@ -83,7 +84,9 @@ def _run(plan: Plan, options: argparse.Namespace, log: Log) -> None:
     about = {"world": plan.world, "steps": int(state.step), "seed": plan.seed}
     if options.out:
         save_network(options.out, state.average, about)
-    _final(plan, state, log)
+    if options.exam_every:
+        _examine(state, log)
+    _compare(trainer, state, log)
 
 
 def _train(
@@ -127,9 +130,9 @@ def _log_losses(
     reports = jax.device_get(trainer.reports)
     trainer.reports.clear()
     if reports:
-        record["mended"] = (
-            np.sum([(r.not_finite, r.not_connected) for r in reports], axis=0).tolist()
-        )
+        record["mended"] = np.sum(
+            [(r.not_finite, r.not_connected) for r in reports], axis=0
+        ).tolist()
         text += f"  mended {record['mended']}"
     log(f"{text}  {len(measured) / seconds:.1f} steps/s", **record)
     if not np.isfinite([loss.heads for _, loss in measured]).all():
@@ -140,16 +143,24 @@ def _examine(state: State, log: Log) -> None:
     marks = scores(state.average, EXAM, EXAM_GRAPHS, (20, 20))
     kinds = {name.split(", ", 1)[1] for name in marks}
     for kind in sorted(kinds):
-        row = {name.split(",")[0]: mark for name, mark in marks.items() if name.endswith(", " + kind)}
+        row = {
+            name.split(",")[0]: mark for name, mark in marks.items() if name.endswith(", " + kind)
+        }
         text = "  ".join(f"{name} {mark:.2f}" for name, mark in row.items())
         log(f"exam, {kind}: {text}", step=int(state.step), exam=kind, **row)
 
 
-def _final(plan: Plan, state: State, log: Log) -> None:
-    """Compare with the base rate on fresh draws."""
-    if plan.shape.depth >= 4:
-        _examine(state, log)
-        return
+def _compare(trainer: Trainer, state: State, log: Log) -> None:
+    """Compare the network with the base rate on fresh draws of the smallest graphs."""
+    plan, bucket = trainer.plan, trainer.plan.buckets[0]
+    uniform = np.ones((len(plan.cells), plan.shape.heads), np.float32)
+    fresh = jax.tree.map(lambda x: x[:512], trainer.fresh(0))
+    loss = jax.device_get(eqx.filter_jit(losses)(state.average, fresh, uniform))
+    log(
+        f"fresh draws of up to {bucket.nodes[1]} nodes, NLL per node: {loss.mean:.4f}; of the base "
+        f"rate {loss.base:.4f}; of single heads {loss.heads:.4f}",
+        fresh={key: float(value) for key, value in loss._asdict().items()},
+    )
 
 
 def _plan(options: argparse.Namespace) -> Plan:
@@ -178,7 +189,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--small", action="store_true", help="a small network on small graphs")
     add("--every", type=int, default=200, help="steps between lines of the log")
     add("--save-every", type=int, default=5000, help="steps between checkpoints")
-    add("--exam-every", type=int, default=5000, help="steps between exams; 0 for none")
+    add("--exam-every", type=int, default=10000, help="steps between exams; 0 for none")
     return parser
 
 

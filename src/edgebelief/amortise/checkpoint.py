@@ -71,7 +71,7 @@ def _names(tree: Any) -> list[str]:
 
 
 def _write(path: Path, metadata: dict[str, str], tree: Any) -> None:
-    leaves = [np.ascontiguousarray(leaf) for leaf in jax.tree.leaves(tree)]
+    leaves = [np.asarray(leaf, order="C") for leaf in jax.tree.leaves(tree)]
     arrays = dict(zip(_names(tree), leaves, strict=True))
     content = save(arrays, metadata)
     with replacing(path) as temporary:

@@ -82,7 +82,7 @@ TYPICAL_LOG, SPREAD_LOG = 5.0, 2.6
 
 
 class Known(NamedTuple):
-    """What is known of an input besides its numbers; each a 0-d array, so that inputs can be stacked."""
+    """What is known of an input besides its numbers, each a 0-d array."""
 
     n_signals: Scalar
     """How many signals the distances average; infinity for expected distances, NaN if unknown."""

@@ -179,7 +179,8 @@ def _pairwise(x: Rows, there: Rows, mask: OnNodes) -> tuple[Matrix, Matrix]:
     covariance = cross / counts - sums * sums.T / counts**2
     variance = jnp.maximum(squares / counts - (sums / counts) ** 2, 0.0)
     floor = CONSTANT * jnp.diagonal(variance).sum() / mask.sum()
-    defined = (variance > floor) & (variance.T > floor)
+    both = jnp.minimum(variance, variance.T)
+    defined = both > floor
     product = jnp.where(defined, variance * variance.T, 1.0)
     correlation = jnp.where(defined, covariance / jnp.sqrt(product), 0.0)
     itself = jnp.eye(len(mask))

@@ -28,7 +28,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from jax import lax
-from jaxtyping import Array, DTypeLike, Float
+from jaxtyping import Array, ArrayLike, DTypeLike, Float
 
 from ..networks.pair import PairNetwork, PairShape
 from .inputs import CHANNELS, FACTS
@@ -55,6 +55,8 @@ class Bucket:
     """The number of batches that are drawn at once."""
 
 
+SHAPE = PairShape(len(CHANNELS), len(FACTS))
+
 # About 250,000 pairs a step in each, the diagonal and both directions counted.
 BUCKETS = (
     Bucket((5, 20), batch=640, turns=10),
@@ -71,7 +73,7 @@ class Plan:
     world: str = "everything"
     """A name in `world.WORLDS`."""
     buckets: tuple[Bucket, ...] = BUCKETS
-    shape: PairShape = PairShape(len(CHANNELS), len(FACTS))
+    shape: PairShape = SHAPE
     steps: int = 80_000
     """The step at which the learning rate has fallen to zero."""
     rate: float = 1e-3
@@ -129,8 +131,8 @@ SMALL = Plan(
     world="small",
     buckets=(Bucket((5, 12), batch=64, pool=8),),
     shape=PairShape(len(CHANNELS), len(FACTS), width=16, depth=2, heads=2),
-    steps=400,
-    rate=3e-3,
+    steps=250,
+    rate=4e-3,
     warm_up=50,
     memory=0.98,
 )
@@ -167,7 +169,7 @@ def head_weights(n_cells: int, n_heads: int) -> Float[np.ndarray, "cells heads"]
 def losses(
     network: PairNetwork,
     batch: Draws,
-    weights: Float[Array, "cells heads"],
+    weights: Float[ArrayLike, "cells heads"],
     dtype: DTypeLike = jnp.float32,
     unroll: bool = False,
 ) -> Losses:
@@ -178,7 +180,7 @@ def losses(
     share = (batch.labels.sum((1, 2)) / n).sum() / (pairs / n).sum()
     base = -jnp.log(jnp.where(batch.labels > 0, share, 1 - share))
     base = (_over_pairs(base[..., None], batch)[:, 0] / n).mean()
-    heads = (per_graph[:, 1:] * weights[batch.cell]).mean(1)
+    heads = (per_graph[:, 1:] * jnp.asarray(weights)[batch.cell]).mean(1)
     return Losses((heads / n).mean(), (per_graph[:, 0] / n).mean(), base)
 
 
@@ -223,8 +225,10 @@ class Trainer:
         self._pools: dict[int, tuple[int, Draws]] = {}
         self.reports: list[Report] = []
         """What was wrong with the draws since the list was last emptied."""
-        self._draw = [jax.jit(self._drawing(bucket)) for bucket in plan.buckets]
-        self._step = [jax.jit(self._stepping(bucket), donate_argnums=0) for bucket in plan.buckets]
+        self._draw: list[Any] = [jax.jit(self._drawing(bucket)) for bucket in plan.buckets]
+        self._step: list[Any] = [
+            jax.jit(self._stepping(bucket), donate_argnums=0) for bucket in plan.buckets
+        ]
 
     def start(self) -> State:
         """Return the state before the first step."""
@@ -243,7 +247,15 @@ class Trainer:
             self.reports.append(report)
             self._pools[bucket] = pool, draws
         draws = self._pools[bucket][1]
-        return self._step[bucket](state, draws, index, self.plan.rate_at(number))
+        result: tuple[State, Losses] = self._step[bucket](
+            state, draws, index, self.plan.rate_at(number)
+        )
+        return result
+
+    def fresh(self, bucket: int) -> Draws:
+        """Draw a pool that no step of the training sees."""
+        draws: Draws = self._draw[bucket](self._pool_key(bucket, 2**31 - 1))[0]
+        return draws
 
     def compilations(self, state: State) -> Iterator[Callable[[], None]]:
         """Return what compiles the parts, for threads: compilers use one core each."""

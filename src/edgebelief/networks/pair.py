@@ -69,11 +69,11 @@ class Norm(eqx.Module):
 class Layer(eqx.Module):
     """One refinement of the state: with x = LN(h), n nodes and * the elementwise product,
 
-        a, b   = sigmoid(gates of x) * linear maps of x
-        t_ij   = sum_k (a_ik * b_jk + b_ik * a_jk) / sqrt n
-        u_i    = linear map of (x_ii, mean_j x_ij, mean_jk x_jk)
-        h_ij  += sigmoid(gate of x_ij) * W LN(t_ij) + u_i + u_j
-        h_ij  += W2 gelu(W1 LN(h_ij))
+    a, b   = sigmoid(gates of x) * linear maps of x
+    t_ij   = sum_k (a_ik * b_jk + b_ik * a_jk) / sqrt n
+    u_i    = linear map of (x_ii, mean_j x_ij, mean_jk x_jk)
+    h_ij  += sigmoid(gate of x_ij) * W LN(t_ij) + u_i + u_j
+    h_ij  += W2 gelu(W1 LN(h_ij))
     """
 
     before: Norm
@@ -127,8 +127,9 @@ class Layer(eqx.Module):
     def _of_nodes(
         self, x: OnAllPairs, mask: Float[Array, " nodes"], n: Float[Array, ""]
     ) -> Float[Array, "nodes one width"]:
-        itself = jnp.diagonal(x).T
-        mean = jnp.einsum("ijc,j->ic", x, mask) / n
+        # As sums, not by indices: their gradients are then no scatters, which are slow.
+        itself = (x * jnp.eye(len(mask))[..., None]).sum(1)
+        mean = (x * mask[:, None]).sum(1) / n
         overall = jnp.broadcast_to(mask @ mean / n, mean.shape)
         return (jnp.concatenate([itself, mean, overall], -1) @ self.nodes)[:, None]
 
@@ -229,5 +230,3 @@ def _linear(
     """Apply a linear map in the precision of its input."""
     y = x @ weight.astype(x.dtype)
     return y if bias is None else y + bias.astype(x.dtype)
-
-
