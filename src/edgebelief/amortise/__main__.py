@@ -25,18 +25,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
-# The CPU's scheduler runs matrix factorisations at the same time, each of which waits for threads:
-# with two cores, for ever. Read by JAX when it first looks for devices.
-_IN_TURN = "--xla_cpu_enable_concurrency_optimized_scheduler=false"
-os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {_IN_TURN}".strip()
+import equinox as eqx
+import jax
+import numpy as np
 
-import equinox as eqx  # noqa: E402
-import jax  # noqa: E402
-import numpy as np  # noqa: E402
-
-from .checkpoint import load_state, save_network, save_state  # noqa: E402
-from .train import SMALL, Losses, Plan, State, Trainer, losses, scores, with_half  # noqa: E402
-from .world import EXAM, WORLDS  # noqa: E402
+from .checkpoint import load_state, save_network, save_state
+from .train import SMALL, Losses, Plan, State, Trainer, losses, scores, with_half
+from .world import EXAM, WORLDS
 
 EXAM_GRAPHS = 2560  # 128 for each question
 START = time.monotonic()
