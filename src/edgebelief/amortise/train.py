@@ -4,7 +4,7 @@ Graphs of similar size are drawn and evaluated together, in arrays of one size: 
 takes one batch of one bucket; buckets take turns in a fixed pattern. Batches come from pools that
 are drawn ahead, many graphs at a time, because drawing few is as slow.
 
-    minimise  mean over graphs of  sum_k w_ck * NLL_k / (n K)
+    minimise  mean over graphs of  sum_k w_ck * NLL_k / (K size(n)),   size(n) = n sqrt(n / 20)
 
 with the heads k = 1..K, the number n of nodes, and weights w_ck of the graph's cell c of the world:
 Dirichlet over the heads, fixed for the whole training. So heads have different beliefs about which
@@ -150,7 +150,11 @@ class State(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """Negative log-likelihoods of a batch, per node."""
+    """Negative log-likelihoods of graphs over their sizes, averaged over a batch.
+
+    The size is n sqrt(n / 20): the number of nodes for 20 nodes. Between nodes and pairs, so that
+    neither large graphs without much evidence nor small ones have most of the gradient.
+    """
 
     heads: Float[Array, ""]
     """The weighted mean over heads: what is minimised."""
@@ -176,12 +180,13 @@ def losses(
     """Return the losses of a network on a batch."""
     per_graph = graph_losses(network, batch, dtype, unroll)
     n = batch.inputs.mask.sum(1)
+    size = n * jnp.sqrt(n / 20)
     pairs = (batch.inputs.mask[:, :, None] * batch.inputs.mask[:, None, :]).sum((1, 2)) - n
-    share = (batch.labels.sum((1, 2)) / n).sum() / (pairs / n).sum()
+    share = (batch.labels.sum((1, 2)) / size).sum() / (pairs / size).sum()
     base = -jnp.log(jnp.where(batch.labels > 0, share, 1 - share))
-    base = (_over_pairs(base[..., None], batch)[:, 0] / n).mean()
+    base = (_over_pairs(base[..., None], batch)[:, 0] / size).mean()
     heads = (per_graph[:, 1:] * jnp.asarray(weights)[batch.cell]).mean(1)
-    return Losses((heads / n).mean(), (per_graph[:, 0] / n).mean(), base)
+    return Losses((heads / size).mean(), (per_graph[:, 0] / size).mean(), base)
 
 
 def graph_losses(
