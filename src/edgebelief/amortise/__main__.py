@@ -152,8 +152,8 @@ def _compare(trainer: Trainer, state: State, log: Log) -> None:
     fresh = jax.tree.map(lambda x: x[:512], trainer.fresh(0))
     loss = jax.device_get(eqx.filter_jit(losses)(state.average, fresh, uniform))
     log(
-        f"fresh draws of up to {bucket.nodes[1]} nodes, NLL over size: {loss.mean:.4f}; of the base "
-        f"rate {loss.base:.4f}; of single heads {loss.heads:.4f}",
+        f"fresh draws of up to {bucket.nodes[1]} nodes, NLL over size: {loss.mean:.4f}; of the "
+        f"base rate {loss.base:.4f}; of single heads {loss.heads:.4f}",
         fresh={key: float(value) for key, value in loss._asdict().items()},
     )
 
