@@ -9,6 +9,11 @@ Everything is simulated; no data are needed. A run can be done in pieces:
 The checkpoint has everything that the next step needs. `--steps` may change on resuming: the
 learning rate is constant until the last half of the steps, in which it falls to zero.
 
+The last line of a finished run compares the network with the base rate on fresh draws; if it is not
+better, the exit status is 1. To make the result the network that ships with the package:
+
+    python -m edgebelief.amortise --ship weights.safetensors
+
 Where there is a GPU, set JAX_COMPILATION_CACHE_DIR to a folder, so that a run that continues need
 not compile again. With `--small`, a small network on small graphs, in under a minute on two cores.
 """
@@ -29,8 +34,10 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from .checkpoint import load_state, save_network, save_state
+from .checkpoint import load_state, save_state
+from .networkfile import save_network
 from .train import SMALL, Losses, Plan, State, Trainer, losses, scores, with_half
+from .weights import ship
 from .world import EXAM, WORLDS
 
 EXAM_GRAPHS = 2560  # 128 for each question
@@ -52,8 +59,11 @@ class Log:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Train, and write the weights."""
+    """Train, and write the weights; or ship weights."""
     options = _parser().parse_args(arguments)
+    if options.ship:
+        print(f"{options.ship}: now the weights of the package; SHA-256 {ship(options.ship)}")
+        return
     plan = _plan(options)
     with options.log.open("a") if options.log else open(os.devnull, "w") as file:
         _run(plan, options, Log(file))
@@ -146,7 +156,7 @@ def _examine(state: State, log: Log) -> None:
 
 
 def _compare(trainer: Trainer, state: State, log: Log) -> None:
-    """Compare the network with the base rate on fresh draws of the smallest graphs."""
+    """Compare with the base rate on fresh draws of the smallest graphs; exit if it is better."""
     plan, bucket = trainer.plan, trainer.plan.buckets[0]
     uniform = np.ones((len(plan.cells), plan.shape.heads), np.float32)
     fresh = jax.tree.map(lambda x: x[:512], trainer.fresh(0))
@@ -156,6 +166,8 @@ def _compare(trainer: Trainer, state: State, log: Log) -> None:
         f"base rate {loss.base:.4f}; of single heads {loss.heads:.4f}",
         fresh={key: float(value) for key, value in loss._asdict().items()},
     )
+    if int(state.step) >= plan.steps and not loss.mean < loss.base:
+        sys.exit("The network is finished, and no better than the base rate.")
 
 
 def _plan(options: argparse.Namespace) -> Plan:
@@ -172,6 +184,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--out", type=Path, help="write the weights there, in half precision")
+    add("--ship", type=Path, help="no training: make this file the weights of the package")
     add("--checkpoint", type=Path, help="write everything that is needed to continue there")
     add("--resume", type=Path, help="continue from this checkpoint")
     add("--log", type=Path, help="append records to this file, a JSON object a line")

@@ -1,0 +1,66 @@
+"""Trees of arrays, and networks, in files.
+
+Safetensors files: arrays by their place in the tree ("layers.mix"), settings as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from ..atomic import replacing
+from ..errors import InputError
+from ..networks.pair import PairNetwork, PairShape
+
+Tree = TypeVar("Tree")
+
+
+def save_network(path: Path, network: PairNetwork, about: dict[str, Any]) -> None:
+    """Write a network in half precision, with what is to be said about it."""
+    half = jax.tree.map(lambda x: np.asarray(x).astype(np.float16), network)
+    shape = json.dumps(network.shape._asdict())
+    write_tree(path, {"shape": shape, "about": json.dumps(about)}, half)
+
+
+def load_network(path: Path) -> PairNetwork:
+    """Read what `save_network` wrote, in single precision."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            shape = PairShape(**json.loads((file.metadata() or {})["shape"]))
+            template = jax.eval_shape(lambda: PairNetwork.random(jax.random.key(0), shape))
+            return filled(template, lambda name: file.get_tensor(name).astype(np.float32))
+    except (SafetensorError, KeyError, TypeError, json.JSONDecodeError):
+        problem = "is damaged, or no file of a pair network"
+        remedy = "Pass a file that `python -m edgebelief.amortise --out` wrote"
+        raise InputError(problem, where=path, remedy=remedy) from None
+
+
+def write_tree(path: Path, metadata: dict[str, str], tree: Any) -> None:
+    """Write the arrays of a tree."""
+    leaves = [np.asarray(leaf, order="C") for leaf in jax.tree.leaves(tree)]
+    arrays = dict(zip(_names(tree), leaves, strict=True))
+    content = save(arrays, metadata)
+    with replacing(path) as temporary:
+        Path(temporary).write_bytes(content)
+
+
+def filled(template: Tree, get: Any) -> Tree:
+    """Return the tree with the arrays of a file, of the shapes of the template."""
+    leaves = []
+    for name, leaf in zip(_names(template), jax.tree.leaves(template), strict=True):
+        array = get(name)
+        if array.shape != leaf.shape:
+            raise InputError(f"{name} has shape {array.shape}, not {leaf.shape}.")
+        leaves.append(jax.numpy.asarray(array))
+    return jax.tree.unflatten(jax.tree.structure(template), leaves)
+
+
+def _names(tree: Any) -> list[str]:
+    paths, _ = jax.tree_util.tree_flatten_with_path(tree)
+    return [jax.tree_util.keystr(path).strip(".") for path, _ in paths]
