@@ -42,12 +42,22 @@ def load_network(path: Path) -> PairNetwork:
 
 
 def write_tree(path: Path, metadata: dict[str, str], tree: Any) -> None:
-    """Write the arrays of a tree."""
+    """Write the arrays of a tree; the same bytes for the same tree."""
     leaves = [np.asarray(leaf, order="C") for leaf in jax.tree.leaves(tree)]
     arrays = dict(zip(_names(tree), leaves, strict=True))
-    content = save(arrays, metadata)
+    content = _in_order(save(arrays, metadata))
     with replacing(path) as temporary:
         Path(temporary).write_bytes(content)
+
+
+def _in_order(content: bytes) -> bytes:
+    """Return a safetensors file with its metadata sorted; the library writes them in any order."""
+    start = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:start])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    length = -(-len(text) // 8) * 8  # arrays are aligned
+    return length.to_bytes(8, "little") + text.ljust(length) + content[start:]
 
 
 def filled(template: Tree, get: Any) -> Tree:

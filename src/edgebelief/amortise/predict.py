@@ -2,8 +2,8 @@
 
     p_ij = mean over heads k of sigmoid(l_ijk),    epistemic sd = sd over heads of sigmoid(l_ijk)
 
-with the logits l of the pair network for the inputs of `inputs.inputs_of`. A network is compiled for
-one size of arrays; so graphs are filled up to one of a few sizes, and there are few compilations.
+with the logits l of the pair network for the inputs of `inputs.inputs_of`. A network is compiled
+for one size of arrays; so graphs are filled up to one of a few sizes: there are few compilations.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..evidence.numerics import correlation
 from ..networks.pair import PairNetwork, PairOutput
 from ..room import check_pair_states
 from ..validate import check_choice, check_distances, check_number, check_signals
-from .inputs import Inputs, Known, inputs_of
+from .inputs import Known, inputs_of
 from .weights import pretrained
 
 # Arrays have one of these sizes, or beyond them a multiple of the last step. Times grow with the
@@ -115,36 +115,34 @@ def beliefs(
     e, n_nodes = _squared(distances, signals, metric)
     check_pair_states(n_nodes)
     c = np.eye(n_nodes) if values is None else _correlations(values, n_nodes)
-    known = Known(
-        np.float32(_number(n_signals, values)),
-        np.float32(metric == "correlation"),
-        np.float32(values is not None),
-    )
-    output = _run(pretrained() if network is None else network, e, c, known)
+    facts = (_number(n_signals, values), metric == "correlation", values is not None)
+    output = _run(pretrained() if network is None else network, e, c, facts)
     rows, columns = np.triu_indices(n_nodes, k=1)
     logits, embedding = (np.asarray(x)[rows, columns] for x in output)
     p = expit(logits.astype(float))
     return PairBeliefs(p.mean(1), p.std(1), logits, embedding)
 
 
-def _run(network: PairNetwork, e: np.ndarray, c: np.ndarray, known: Known) -> PairOutput:
-    """Run the network on matrices filled up to one of a few sizes."""
+def _run(
+    network: PairNetwork, e: np.ndarray, c: np.ndarray, facts: tuple[float, ...]
+) -> PairOutput:
+    """Run the network on matrices filled up to one of a few sizes; `facts` are those of `Known`."""
     n, size = len(e), padded(len(e))
     fill = (0, size - n)
     e, c = (np.pad(x, (fill, fill)).astype(np.float32) for x in (e, c))
     mask = (np.arange(size) < n).astype(np.float32)
     # In single precision, whatever the caller has told JAX: as in training.
     with _one_at_a_time, jax.enable_x64(False):
-        return jax.block_until_ready(_evaluate(network, e, c, known, mask))
+        known = Known(*(jnp.float32(fact) for fact in facts))
+        output: PairOutput = jax.block_until_ready(_evaluate(network, e, c, known, mask))
+        return output
 
 
 @jax.jit
 def _evaluate(
     network: PairNetwork, e: jax.Array, c: jax.Array, known: Known, mask: jax.Array
 ) -> PairOutput:
-    inputs: Inputs = inputs_of(e, c, jax.tree.map(jnp.asarray, known), mask)
-    output: PairOutput = network(*inputs)
-    return output
+    return network(*inputs_of(e, c, known, mask))
 
 
 def padded(n_nodes: int) -> int:
