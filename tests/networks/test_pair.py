@@ -28,8 +28,8 @@ def run():
     return jax.jit(lambda network, *inputs: network(*inputs))
 
 
-FACTS = np.array([0.5, -1.0], np.float32)
-ONES = np.ones(N_NODES, np.float32)
+FACTS = jnp.array([0.5, -1.0])
+ONES = jnp.ones(N_NODES)
 
 
 def plain(network, pairs, facts):
@@ -93,7 +93,7 @@ def test_rows_that_fill_up_the_arrays_change_nothing(network, pairs, run, rng):
     filled = rng.normal(size=(N_NODES + 2, N_NODES + 2, 3)).astype(np.float32) * 100
     filled[:N_NODES, :N_NODES] = pairs
     output = run(network, pairs, FACTS, ONES)
-    other = run(network, filled, FACTS, np.append(ONES, [0, 0]).astype(np.float32))
+    other = run(network, filled, FACTS, jnp.append(ONES, jnp.zeros(2)))
     for one, two in zip(output, other, strict=True):
         np.testing.assert_allclose(one, np.asarray(two)[:N_NODES, :N_NODES], atol=1e-4)
 

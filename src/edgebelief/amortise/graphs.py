@@ -13,11 +13,13 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float, Real
 
 Key = Array
-Scalar = Float[Array, ""]
+Scalar = Real[Array, ""]
+Count = Scalar | int
 Adjacency = Float[Array, "nodes nodes"]
+Links = Adjacency | Bool[Array, "nodes nodes"]
 
 
 @dataclass(frozen=True)
@@ -66,18 +68,18 @@ class Density:
     edges_per_node: float = 1.5
     highest: float = 0.5
 
-    def draw(self, key: Key, n: Scalar) -> Scalar:
+    def draw(self, key: Key, n: Count) -> Scalar:
         """Draw the density of a graph on n nodes."""
         low = jnp.minimum(self.edges_per_node / n, self.highest)
         return low * (self.highest / low) ** jax.random.uniform(key)
 
 
-def mask_of(n: Scalar, capacity: int) -> Float[Array, " nodes"]:
+def mask_of(n: Count, capacity: int) -> Float[Array, " nodes"]:
     """Return 1 for the first n of `capacity` nodes, and 0 for the others."""
     return (jnp.arange(capacity) < n).astype(jnp.float32)
 
 
-def pairs_of(n: Scalar, capacity: int) -> Adjacency:
+def pairs_of(n: Count, capacity: int) -> Adjacency:
     """Return 1 for pairs of different nodes among the first n."""
     mask = mask_of(n, capacity)
     return mask[:, None] * mask * (1 - jnp.eye(capacity))
@@ -94,10 +96,10 @@ class Ensemble(abc.ABC):
     """A distribution over graphs of any size. Abstract."""
 
     @abc.abstractmethod
-    def links(self, key: Key, n: Scalar, capacity: int) -> Adjacency:
+    def links(self, key: Key, n: Count, capacity: int) -> Links:
         """Return links, in either direction or both, of a graph on the first n nodes."""
 
-    def draw(self, key: Key, n: Scalar, capacity: int) -> Adjacency:
+    def draw(self, key: Key, n: Count, capacity: int) -> Adjacency:
         """Draw an adjacency matrix.
 
         Parameters
@@ -122,7 +124,7 @@ class RandomGeometric(Ensemble):
 
     radius: Choice
 
-    def links(self, key: Key, n: Scalar, capacity: int) -> Adjacency:
+    def links(self, key: Key, n: Count, capacity: int) -> Links:
         points, radius = jax.random.split(key)
         return (_lengths(points, capacity, 2) <= self.radius.draw(radius)).astype(jnp.float32)
 
@@ -133,7 +135,7 @@ class ErdosRenyi(Ensemble):
 
     p: Choice
 
-    def links(self, key: Key, n: Scalar, capacity: int) -> Adjacency:
+    def links(self, key: Key, n: Count, capacity: int) -> Links:
         pairs, p = jax.random.split(key)
         return symmetric_uniform(pairs, capacity) < self.p.draw(p)
 
@@ -144,7 +146,7 @@ class SparseErdosRenyi(Ensemble):
 
     density: Density = Density()
 
-    def links(self, key: Key, n: Scalar, capacity: int) -> Adjacency:
+    def links(self, key: Key, n: Count, capacity: int) -> Links:
         pairs, density = jax.random.split(key)
         return symmetric_uniform(pairs, capacity) < self.density.draw(density, n)
 
@@ -155,7 +157,7 @@ class Nearest(Ensemble):
 
     density: Density = Density()
 
-    def links(self, key: Key, n: Scalar, capacity: int) -> Adjacency:
+    def links(self, key: Key, n: Count, capacity: int) -> Links:
         points, density, dimensions = jax.random.split(key, 3)
         lengths = _lengths(points, capacity, jax.random.randint(dimensions, (), 1, 4))
         lengths = jnp.where(pairs_of(n, capacity) > 0, lengths, jnp.inf)
@@ -171,7 +173,7 @@ class Waxman(Ensemble):
     density: Density = Density()
     reach: Choice = Choice(0.05, 0.5, logarithmic=True)
 
-    def links(self, key: Key, n: Scalar, capacity: int) -> Adjacency:
+    def links(self, key: Key, n: Count, capacity: int) -> Links:
         points, density, reach, pairs = jax.random.split(key, 4)
         shape = jnp.exp(-_lengths(points, capacity, 2) / self.reach.draw(reach))
         return _independent(pairs, shape, self.density.draw(density, n), n)
@@ -185,7 +187,7 @@ class Blocks(Ensemble):
     inside: Choice
     across: Choice
 
-    def links(self, key: Key, n: Scalar, capacity: int) -> Adjacency:
+    def links(self, key: Key, n: Count, capacity: int) -> Links:
         number, inside, across, pairs = jax.random.split(key, 4)
         same = _same_block(self.number.draw(number), n, capacity)
         p = jnp.where(same, self.inside.draw(inside), self.across.draw(across))
@@ -200,7 +202,7 @@ class SparseBlocks(Ensemble):
     number: WholeChoice = WholeChoice((2, 3, 4, 5, 6))
     contrast: Choice = Choice(2.0, 100.0, logarithmic=True)
 
-    def links(self, key: Key, n: Scalar, capacity: int) -> Adjacency:
+    def links(self, key: Key, n: Count, capacity: int) -> Links:
         number, contrast, density, pairs = jax.random.split(key, 4)
         same = _same_block(self.number.draw(number), n, capacity)
         shape = jnp.where(same, self.contrast.draw(contrast), 1.0)
@@ -216,7 +218,7 @@ class PreferentialAttachment(Ensemble):
 
     m: WholeChoice
 
-    def links(self, key: Key, n: Scalar, capacity: int) -> Adjacency:
+    def links(self, key: Key, n: Count, capacity: int) -> Links:
         most = 4
         which, arrivals = jax.random.split(key)
         m = self.m.draw(which)
@@ -247,7 +249,7 @@ class SmallWorld(Ensemble):
     k: WholeChoice
     p: Choice
 
-    def links(self, key: Key, n: Scalar, capacity: int) -> Adjacency:
+    def links(self, key: Key, n: Count, capacity: int) -> Links:
         number, share, which, where = jax.random.split(key, 4)
         nodes = jnp.arange(capacity)
         half = jnp.minimum(self.k.draw(number) // 2, (n - 1) // 2)
@@ -269,7 +271,7 @@ class RandomTree(Ensemble):
 
     order: Choice = Choice(1.0, 8.0, typical=1.0, share=0.3, logarithmic=True)
 
-    def links(self, key: Key, n: Scalar, capacity: int) -> Adjacency:
+    def links(self, key: Key, n: Count, capacity: int) -> Links:
         order, which = jax.random.split(key)
         nodes = jnp.arange(capacity)
         back = jax.random.uniform(which, (capacity,)) ** self.order.draw(order)
@@ -283,7 +285,7 @@ class Neighbours(Ensemble):
 
     k: WholeChoice = WholeChoice((1, 2, 3, 4, 5, 6))
 
-    def links(self, key: Key, n: Scalar, capacity: int) -> Adjacency:
+    def links(self, key: Key, n: Count, capacity: int) -> Links:
         points, number, dimensions = jax.random.split(key, 3)
         lengths = _lengths(points, capacity, jax.random.randint(dimensions, (), 1, 4))
         lengths = jnp.where(pairs_of(n, capacity) > 0, lengths, jnp.inf)
@@ -298,7 +300,7 @@ class Cliques(Ensemble):
     size: Choice = Choice(2.5, 8.0)
     across: Choice = Choice(0.0, 0.5, typical=0.0, share=0.5)
 
-    def links(self, key: Key, n: Scalar, capacity: int) -> Adjacency:
+    def links(self, key: Key, n: Count, capacity: int) -> Links:
         size, groups, across, pairs = jax.random.split(key, 4)
         number = jnp.maximum(n / self.size.draw(size), 1.5)
         group = jnp.floor(jax.random.uniform(groups, (capacity,)) * number)
@@ -315,7 +317,7 @@ class Grid(Ensemble):
 
     missing: Choice = Choice(0.0, 0.15, typical=0.0, share=0.4)
 
-    def links(self, key: Key, n: Scalar, capacity: int) -> Adjacency:
+    def links(self, key: Key, n: Count, capacity: int) -> Links:
         width, diagonal, missing, pairs = jax.random.split(key, 4)
         nodes = jnp.arange(capacity)
         columns = 1 + jnp.floor(jax.random.uniform(width) * jnp.sqrt(n)).astype(int)
@@ -327,7 +329,7 @@ class Grid(Ensemble):
         return links & (symmetric_uniform(pairs, capacity) >= self.missing.draw(missing))
 
 
-def blurred(key: Key, adjacency: Adjacency, n: Scalar, share: Scalar) -> Adjacency:
+def blurred(key: Key, adjacency: Adjacency, n: Count, share: Scalar) -> Adjacency:
     """Remove a share of the edges, and add as many on average anywhere."""
     pairs = pairs_of(n, len(adjacency))
     density = adjacency.sum() / jnp.maximum(pairs.sum(), 1.0)
@@ -350,12 +352,12 @@ def _lengths(key: Key, capacity: int, dimensions: int | Array) -> Adjacency:
     return jnp.sqrt(((points[:, None] - points) ** 2).sum(-1))
 
 
-def _same_block(number: Array, n: Scalar, capacity: int) -> Adjacency:
+def _same_block(number: Array, n: Count, capacity: int) -> Links:
     block = jnp.floor(jnp.arange(capacity) * number / n)
     return block == block[:, None]
 
 
-def _independent(key: Key, shape: Adjacency, density: Scalar, n: Scalar) -> Adjacency:
+def _independent(key: Key, shape: Adjacency, density: Scalar, n: Count) -> Links:
     """Draw edges with probabilities in proportion to `shape`, so that their mean is `density`."""
     pairs = pairs_of(n, len(shape))
     mean = (shape * pairs).sum() / jnp.maximum(pairs.sum(), 1.0)
