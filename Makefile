@@ -7,7 +7,7 @@ OLDEST_PYTHON ?= python3.11
 OLDEST := .venv-minimum
 WHEEL := build/wheel
 
-.PHONY: demo test test-all test-minimum wheel-test lint format bench reproduce docs clean
+.PHONY: demo test test-all test-minimum wheel-test lint format bench pretrain reproduce docs clean
 .DEFAULT_GOAL := test
 
 # One environment for everything, made anew when the dependencies change.
@@ -60,6 +60,18 @@ bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/restricted.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/inference.py
+
+# The pair network, trained on simulated graphs: on a GPU (docs/pretrained.md), in pieces if need be.
+# SMALL=1: a small one, in under a minute on two cores. Fails if it is no better than the base rate.
+RUN := build/pretrain
+pretrain: $(VENV)/.ready
+	mkdir -p $(RUN)
+ifdef SMALL
+	$(BIN)/python -m edgebelief.amortise --small --exam-every 0 --out $(RUN)/small.safetensors
+else
+	$(BIN)/python -m edgebelief.amortise --log $(RUN)/log.jsonl --out $(RUN)/weights.safetensors \
+		--checkpoint $(RUN)/run.safetensors $(if $(wildcard $(RUN)/run.safetensors),--resume $(RUN)/run.safetensors)
+endif
 
 # Every table and figure of the paper; DATA=FOLDER for those that need the authors' data.
 reproduce: $(VENV)/.ready

@@ -4,6 +4,7 @@ import pytest
 
 import edgebelief
 from edgebelief import (
+    amortise,
     belief,
     convex,
     data,
@@ -18,7 +19,7 @@ from edgebelief import (
 )
 
 MODULES = [edgebelief, belief, convex, data, estimators, infer, metrics, networks, plots]
-MODULES += [evidence, readouts, report]
+MODULES += [amortise, evidence, readouts, report]
 
 PUBLIC = {
     f"{module.__name__}.{name}": getattr(module, name)

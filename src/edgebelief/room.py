@@ -13,6 +13,9 @@ MOST_NUMBERS, MOST_GRAPHS = 10**8, 10**5
 MOST_DRAWS = 10**7
 # Bytes that a sampled graph takes for each pair at the worst moment (1 in the end).
 SAMPLED = 8
+# Bytes that the pair network takes for each entry of an (N, N) matrix at the worst moment: some ten
+# states of 96 numbers in single precision.
+STATES = 4_000
 
 
 def check_room(n_nodes: int, n_graphs: int = 1) -> None:
@@ -40,6 +43,18 @@ def check_samples(n: int, n_pairs: int) -> None:
     >>> check_samples(n=100, n_pairs=45)
     """
     _check(SAMPLED * n * n_pairs, f"{n:,} samples of {n_pairs:,} pairs need", "Ask for fewer")
+
+
+def check_pair_states(n_nodes: int) -> None:
+    """Refuse to run the pair network on a graph where its states would not fit.
+
+    Examples
+    --------
+    >>> from edgebelief.room import check_pair_states
+    >>> check_pair_states(n_nodes=10)
+    """
+    what = f"the pair network on {n_nodes} nodes needs"
+    _check(float(STATES) * n_nodes**2, what, "Use fewer nodes")
 
 
 def _check(needed: float, what: str, remedy: str | Remedy) -> None:

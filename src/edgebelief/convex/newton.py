@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError
-from threadpoolctl import ThreadpoolController
 
 from ..edges import Support
 from .objective import rounding_floor
@@ -35,7 +34,13 @@ FAR, STRETCH = 0.9, 1.5
 # is rounding error.
 PATIENCE = 20
 
-_thread_pools = cache(ThreadpoolController)  # made once, because it searches all loaded libraries
+
+@cache  # made once, because it searches all loaded libraries
+def _thread_pools() -> Any:
+    # Imported here: machines that only train the pair network need not have it.
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 class Outcome(NamedTuple):

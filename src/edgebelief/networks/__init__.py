@@ -1,9 +1,10 @@
-"""Unrolled iterations: networks from distances to edge weights and duals, with few parameters."""
+"""Networks: unrolled iterations with few parameters, and the pair network with many."""
 
 from .base import Network, Output
 from .dpg import DPG, DPGParams
 from .head import HeadParams, StochasticHead
 from .mimo import MIMO, MIMOParams
+from .pair import PairNetwork, PairOutput, PairShape
 from .pds import PDS, PDSParams
 
 __all__ = [
@@ -16,5 +17,8 @@ __all__ = [
     "Network",
     "Output",
     "PDSParams",
+    "PairNetwork",
+    "PairOutput",
+    "PairShape",
     "StochasticHead",
 ]
