@@ -25,7 +25,7 @@ from .networkfile import load_network
 
 FILE = Path(__file__).with_name("pretrained.safetensors")
 # Of the file, so that a network is never a damaged one, or one of another version.
-SHA256 = "484adfb17494db3e3fca2a1e53733bf80429bf65b56fd91c54e5ce9f91e6f47a"
+SHA256 = "239fbe89c1be42693f9c7552267d6edeefa3a856deb8b58c5721d8f19b928696"
 # What a wheel, and a repository that keeps every version, can bear.
 MOST_BYTES = 2_500_000
 
