@@ -83,11 +83,13 @@ class GraphLearner(BaseEstimator):
     readout : "auto", "affine", "two-slope", "additive" or Readout
         From what the network knows to belief. "affine" is the paper's, with two parameters.
         "additive" adds a smooth curve of everything else that is known of a pair (`evidence`, and
-        covariates), each on a scale that is learned. "auto" takes what predicts best the labels of
-        graphs that a quick fit has not seen (`comparison_`): one of these three; the additive one
-        with a prior under which single terms may be large; or with a second pass, whose terms
-        include what a first pass believes of the pairs around (`edgebelief.belief.structure`). With
-        fewer than three labelled graphs it chooses by nodes, among the three alone, and
+        covariates), each on a scale that is learned. "auto" is a mixture of parts of the additive
+        one: none of its terms (the paper's), a curve of z, all curves, and a smooth function of all
+        features together; with the shares that predict best the labels of graphs that quick fits
+        have not seen (`comparison_`). There may be a second pass, whose terms include what a first
+        pass believes of the pairs around (`edgebelief.belief.structure`). Where labels of pairs
+        with a common node depend on each other, they count less (`edgebelief.infer.dependence`).
+        With fewer than three labelled graphs shares are chosen by held-out nodes, in one pass, and
         `posterior_.verdict.assumptions` says so. With `inference` other than "auto", "exact" or
         "laplace", and for networks other than "dpg", it is "affine".
     evidence : "auto", "none" or list
@@ -140,8 +142,8 @@ class GraphLearner(BaseEstimator):
     evidence_ : tuple of Evidence
         What the fitted readout uses.
     comparison_ : DataFrame or None
-        Of the readouts, where "auto" had to choose: elpd, the sum of the log scores of all pairs;
-        behind, how far below the best; and their standard errors over graphs.
+        Of the parts of "auto": elpd, the sum of the log scores of all pairs; behind, how far below
+        the best; their standard errors over graphs; and the share of each in the mixture.
     first_pass_ : Posterior or None
         What terms of a second pass are computed from, where there is one.
     classes_ : array, shape (n_nodes,)
