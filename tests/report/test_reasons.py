@@ -225,8 +225,8 @@ def test_of_very_many_terms_the_largest_are_drawn():
 def test_settings_of_an_additive_readout_can_be_read(page):
     assert (
         "readout Additive(features=('z', 'rank sum', 'distance'), covariates=('road',), "
-        "relative=False)"
+        "relative=False, interactions=False)"
     ) in page.text
     assert words.described(Additive(("z",), relative=True)) == (
-        "Additive(features=('z',), covariates=None, relative=True)"
+        "Additive(features=('z',), covariates=None, relative=True, interactions=False)"
     )

@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from ..errors import SettingError
 from . import graphs
 from .filters import FILTERS, Matrix, OnNodes, filter_matrix
 from .graphs import Choice, Ensemble, Key, Scalar, WholeChoice, always, blurred, mask_of, reach
@@ -175,7 +176,8 @@ def draw(
     ((3, 8, 8), 0)
     """
     if abs(sum(cell.share for cell in world) - 1) > 1e-6:
-        raise ValueError(f"shares sum to {sum(cell.share for cell in world)}, not to 1.")
+        total = sum(cell.share for cell in world)
+        raise SettingError(f"has shares that sum to {total:g}, not to 1.", argument="world")
     with jax.default_matmul_precision("highest"):
         graphs_key, signals_key, drawing, telling, order_key = jax.random.split(key, 5)
         counts = shares_of(n_graphs, [cell.share for cell in world])

@@ -59,7 +59,7 @@ def design_effect(
     >>> from edgebelief.infer.dependence import design_effect
     >>> star = [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]  # all pairs of node 0 are unexpected edges
     >>> graph = GraphDataset([np.ones(6)], [star])
-    >>> design_effect(graph, [np.full(6, 1e-9)], [np.ones((6, 1))])
+    >>> round(design_effect(graph, [np.full(6, 1e-9)], [np.ones((6, 1))]), 6)
     3.0
     """
     shared = own = np.zeros(1)

@@ -74,7 +74,7 @@ class Surface(eqx.Module):
     def columns(self, x: Float[AnyArray, "... features"]) -> Float[AnyArray, "... columns"]:
         """Evaluate the r_k."""
         kernel = _kernel(_standardized(x, self.centre, self.rates), self.landmarks)
-        return kernel @ jnp.asarray(self.mix, x.dtype) - jnp.asarray(self.means, x.dtype)
+        return kernel @ self.mix.astype(x.dtype) - self.means.astype(x.dtype)
 
 
 def surface_of(x: Float[np.ndarray, "pairs features"]) -> Surface | None:
