@@ -58,26 +58,6 @@ def cross_fitted(key: Key | int, problem: Problem, cv: HeldOut) -> Predictions:
         return together(problem.data, made, workers.map(fit_and_predict, made))
 
 
-def choose(key: Key | int, problems: Mapping[Any, Problem], cv: HeldOut) -> Choice:
-    """Compare prepared models of the same graphs by what they say of held-out labels.
-
-    Examples
-    --------
-    >>> from edgebelief.belief.choose import choose
-    >>> from edgebelief.data import GraphDataset, RandomGeometric
-    >>> from edgebelief.infer import EdgeModel
-    >>> from edgebelief.infer.prepare import prepare
-    >>> from edgebelief.networks import DPG
-    >>> graphs = GraphDataset.sample(3, RandomGeometric(0.5), 6, 8, n_signals=30)
-    >>> problems = {depth: prepare(0, EdgeModel(DPG(depth)), graphs) for depth in (1, 30)}
-    >>> choose(0, problems, "graphs").table.index.tolist()
-    [30, 1]
-    """
-    predictions = {name: cross_fitted(key, problem, cv) for name, problem in problems.items()}
-    counts = next(iter(problems.values())).counts
-    return compared(predictions, counts)
-
-
 def shares_of(
     predictions: Mapping[Any, Predictions], counts: Float[np.ndarray, " graphs"]
 ) -> dict[Any, float]:
@@ -114,7 +94,22 @@ def _log_scores(predictions: Predictions) -> Float[np.ndarray, " edges"]:
 def compared(
     predictions: Mapping[Any, Predictions], counts: Float[np.ndarray, " graphs"]
 ) -> Choice:
-    """Compare cross-fitted predictions; `counts` says how often each graph counts."""
+    """Compare cross-fitted predictions; `counts` says how often each graph counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgebelief.belief.choose import compared, cross_fitted
+    >>> from edgebelief.data import GraphDataset, RandomGeometric
+    >>> from edgebelief.infer import EdgeModel
+    >>> from edgebelief.infer.prepare import prepare
+    >>> from edgebelief.networks import DPG
+    >>> graphs = GraphDataset.sample(3, RandomGeometric(0.5), 6, 8, n_signals=30)
+    >>> problems = {depth: prepare(0, EdgeModel(DPG(depth)), graphs) for depth in (1, 30)}
+    >>> predictions = {depth: cross_fitted(0, p, "graphs") for depth, p in problems.items()}
+    >>> compared(predictions, np.ones(6)).table.index.tolist()
+    [30, 1]
+    """
     scores = {
         name: -counts * np.nan_to_num(edge_nll(each).per_graph)
         for name, each in predictions.items()

@@ -178,9 +178,9 @@ def _parts(model: EdgeModel) -> dict[str, tuple[str, ...]]:
     names = [term.name for term in model.readout.terms]
     parts = {
         AFFINE: (),
-        THRESHOLD: tuple(name for name in names if name == "z"),
         ADDITIVE: tuple(name for name in names if name != INTERACTIONS),
         INTERACTIONS: tuple(name for name in names if name == INTERACTIONS),
+        THRESHOLD: tuple(name for name in names if name == "z"),
     }
     first = {terms: name for name, terms in reversed(parts.items())}
     return {name: terms for name, terms in parts.items() if first[terms] == name}

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from edgebelief.belief import predict
-from edgebelief.belief.choose import choose, cross_fitted
+from edgebelief.belief.choose import compared, cross_fitted
 from edgebelief.data import ErdosRenyi, GraphDataset
 from edgebelief.infer import EdgeModel, Exact, Laplace
 from edgebelief.infer.exact.plugin import PlugIn, coefficients
@@ -74,7 +74,8 @@ def test_probabilities_are_the_mean_over_draws(additive, rng):
 
 def test_candidates_are_ranked_by_the_log_scores_of_held_out_labels(data, additive):
     problems = {"ten": additive, "one": prepare(0, EdgeModel(DPG(1)), data)}
-    choice = choose(0, problems, "graphs")
+    predictions = {name: cross_fitted(0, each, "graphs") for name, each in problems.items()}
+    choice = compared(predictions, np.ones(len(data)))
     for name, found in choice.predictions.items():
         each = [
             np.log(np.where(r.a == 1, b.mean, 1 - b.mean)) for r, b in zip(data, found, strict=True)
