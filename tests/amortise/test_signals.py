@@ -138,11 +138,20 @@ def test_signs_of_nodes_change_signs_of_correlations_alone(f, draw):
 
 
 def test_noise_adds_to_variances_alone(f):
-    noisy = signals.with_noise(f, MASK, jnp.float32(0.5))
+    none = jnp.zeros((len(MASK), 2))
+    noisy = signals.with_noise(f, MASK, jnp.float32(0.5), none)
     s = f @ f.T
     expected = s + 0.5 * jnp.trace(s) / N_NODES * jnp.diag(MASK)
     np.testing.assert_allclose(noisy @ noisy.T, expected, atol=1e-4)
-    np.testing.assert_array_equal(signals.with_noise(f, MASK, jnp.float32(0.0)), f)
+    np.testing.assert_array_equal(signals.with_noise(f, MASK, jnp.float32(0.0), none), f)
+
+
+def test_common_factors_add_the_products_of_their_loadings(f):
+    loadings = jnp.ones((len(MASK), 1)).at[0].set(-2.0)
+    common = signals.with_noise(f, MASK, jnp.float32(0.0), loadings)
+    s, u = f @ f.T, loadings[:, 0] * MASK
+    expected = s + jnp.trace(s) / N_NODES * (jnp.outer(u, u) + signals.LEAST_NOISE * jnp.diag(MASK))
+    np.testing.assert_allclose(common @ common.T, expected, atol=1e-4)
 
 
 def test_distances_and_correlations_with_gaps_are_those_of_users(rng):

@@ -9,6 +9,10 @@ Everything is simulated; no data are needed. A run can be done in pieces:
 The checkpoint has everything that the next step needs. `--steps` may change on resuming: the
 learning rate is constant until the last half of the steps, in which it falls to zero.
 
+A specialist, of one ensemble and one size, which begins with the weights of another run:
+
+    python -m edgebelief.amortise --start weights.safetensors --world RG --nodes 20 20 --steps 2500
+
 The last line of a finished run compares the network with the base rate on fresh draws; if it is not
 better, the exit status is 1. To make the result the network that ships with the package:
 
@@ -35,8 +39,8 @@ import jax
 import numpy as np
 
 from .checkpoint import load_state, save_state
-from .networkfile import save_network
-from .train import SMALL, Losses, Plan, State, Trainer, losses, scores, with_half
+from .networkfile import load_network, save_network
+from .train import SMALL, Bucket, Losses, Plan, State, Trainer, losses, scores, with_half
 from .weights import ship
 from .world import EXAM, WORLDS
 
@@ -72,6 +76,8 @@ def main(arguments: list[str] | None = None) -> None:
 def _run(plan: Plan, options: argparse.Namespace, log: Log) -> None:
     trainer = Trainer(plan)
     state = load_state(options.resume, trainer) if options.resume else trainer.start()
+    if options.start:
+        state = trainer.from_network(load_network(options.start))
     first = int(state.step)
     weights = sum(x.size for x in jax.tree.leaves(state.network))
     log(
@@ -173,6 +179,8 @@ def _compare(trainer: Trainer, state: State, log: Log) -> None:
 def _plan(options: argparse.Namespace) -> Plan:
     plan = SMALL if options.small else with_half(Plan(world=options.world, unroll=options.unroll))
     changes = {"steps": options.steps, "seed": options.seed, "rate": options.rate}
+    if options.nodes:
+        changes["buckets"] = (Bucket(tuple(options.nodes), options.batch),)
     return replace(plan, **{key: value for key, value in changes.items() if value is not None})
 
 
@@ -187,6 +195,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--ship", type=Path, help="no training: make this file the weights of the package")
     add("--checkpoint", type=Path, help="write everything that is needed to continue there")
     add("--resume", type=Path, help="continue from this checkpoint")
+    add("--start", type=Path, help="begin with these weights, and the first step")
+    add("--nodes", type=int, nargs=2, help="only graphs of so many nodes, from and to")
+    add("--batch", type=int, default=640, help="with --nodes: the number of graphs of a step")
     add("--log", type=Path, help="append records to this file, a JSON object a line")
     add("--minutes", type=float, help="stop after so many minutes, compilation included")
     add("--steps", type=int, help="the number of steps of the whole training")

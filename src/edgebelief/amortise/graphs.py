@@ -254,9 +254,10 @@ class SmallWorld(Ensemble):
         nodes = jnp.arange(capacity)
         half = jnp.minimum(self.k.draw(number) // 2, (n - 1) // 2)
         ahead = (nodes - nodes[:, None]) % n  # how far node j is ahead of node i on the ring
-        ring = (ahead >= 1) & (ahead <= half)
+        there = pairs_of(n, capacity) > 0
+        ring = (ahead >= 1) & (ahead <= half) & there
         rewired = ring & (jax.random.uniform(which, ring.shape) < self.p.draw(share))
-        free = (ahead > half) & (ahead < n - half) & (pairs_of(n, capacity) > 0)
+        free = (ahead > half) & (ahead < n - half) & there
         # As many of the free nodes as edges were taken away at random.
         score = jnp.where(free, jax.random.uniform(where, ring.shape), 2.0)
         count = jnp.minimum(rewired.sum(1), free.sum(1))
@@ -306,6 +307,24 @@ class Cliques(Ensemble):
         group = jnp.floor(jax.random.uniform(groups, (capacity,)) * number)
         more = symmetric_uniform(pairs, capacity) < self.across.draw(across) / n
         return ((group == group[:, None]) | more).astype(jnp.float32)
+
+
+@dataclass(frozen=True)
+class Groups(Ensemble):
+    """A few groups of unequal size, all joined inside a group: classes, sectors, families."""
+
+    number: WholeChoice = WholeChoice((2, 2, 3, 4, 6, 8, 12))
+    evenness: Choice = Choice(1.0, 100.0, logarithmic=True)
+
+    def links(self, key: Key, n: Count, capacity: int) -> Links:
+        number, evenness, sizes, groups = jax.random.split(key, 4)
+        most = max(self.number.numbers)
+        there = jnp.arange(most) < self.number.draw(number)
+        # Shares of the groups are Dirichlet: gamma numbers over their sum.
+        shares = jax.random.gamma(sizes, self.evenness.draw(evenness), (most,)) * there
+        logits = jnp.log(jnp.maximum(shares, 1e-9)) + jnp.where(there, 0.0, -jnp.inf)
+        group = jax.random.categorical(groups, logits, shape=(capacity,))
+        return (group == group[:, None]).astype(jnp.float32)
 
 
 @dataclass(frozen=True)

@@ -63,12 +63,20 @@ class Reading(NamedTuple):
     """1 - |correlation| instead of the mean squared difference."""
 
 
-def with_noise(f: Matrix, mask: OnNodes, noise: Scalar) -> Matrix:
-    """Return F with F F' + noise * (mean variance) I as its covariance."""
+# How far below the signals the noise is where there is only common variation: covariances stay
+# positive definite in single precision.
+LEAST_NOISE = 1e-4
+
+
+def with_noise(f: Matrix, mask: OnNodes, noise: Scalar, common: Matrix) -> Matrix:
+    """Return F with F F' + (mean variance) (noise I + common common') as its covariance."""
     covariance = f @ f.T
-    level = noise * jnp.trace(covariance) / mask.sum()
-    noisy = covariance + jnp.diag(jnp.where(mask > 0, level, 1.0))
-    return jnp.where(level > 0, jnp.linalg.cholesky(noisy) * mask[:, None] * mask, f)
+    level = jnp.trace(covariance) / mask.sum()
+    common = common * mask[:, None]
+    noise = jnp.where((common != 0).any(), jnp.maximum(noise, LEAST_NOISE), noise)
+    itself = jnp.diag(jnp.where(mask > 0, noise * level, 1.0))
+    factor = jnp.linalg.cholesky(covariance + level * (common @ common.T) + itself)
+    return jnp.where(noise * level > 0, factor * mask[:, None] * mask, f)
 
 
 def gaussian(

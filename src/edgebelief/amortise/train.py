@@ -30,6 +30,7 @@ import optax
 from jax import lax
 from jaxtyping import Array, ArrayLike, DTypeLike, Float
 
+from ..errors import InputError
 from ..networks.pair import PairNetwork, PairShape
 from .inputs import CHANNELS, FACTS
 from .world import WORLDS, Draws, Report, World, draw
@@ -237,7 +238,14 @@ class Trainer:
 
     def start(self) -> State:
         """Return the state before the first step."""
-        network = PairNetwork.random(jax.random.fold_in(self._key, 2**31), self.plan.shape)
+        key = jax.random.fold_in(self._key, 2**31)
+        return self.from_network(PairNetwork.random(key, self.plan.shape))
+
+    def from_network(self, network: PairNetwork) -> State:
+        """Return a state before the first step that has these weights."""
+        if network.shape != self.plan.shape:
+            problem = f"has the shape {network.shape}; the plan has {self.plan.shape}."
+            raise InputError(problem, argument="network")
         moments = self._optimiser.init(network)
         copy = jax.tree.map(jnp.array, network)  # the state is donated, and nothing in it twice
         return State(network, copy, moments, jnp.asarray(0))

@@ -63,6 +63,9 @@ class Response:
     """The share in which nodes have different expectations."""
     noise: float = 0.0
     """The share with independent noise, of 0 to 25 decibels below the signals."""
+    common: float = 0.0
+    """The share with one to eight common factors, from 15 decibels below to 15 above the signals:
+    a market, a batch, a shape that nodes have whatever their edges."""
     heavy: float = 0.0
     """The share with Student's t instead of the normal distribution, 3 to 8 degrees of freedom."""
     memory: float = 0.0
@@ -332,12 +335,30 @@ def _responding(
     spread = jnp.exp(0.5 * jax.random.normal(scale, (n,)))
     f = f * jnp.where(signs < response["flipped"], sign, 1.0)[:, None]
     f = f * jnp.where(scales < response["scaled"], spread, 1.0)[:, None]
+    noise, common = jax.random.split(noise)
     there, decibel = jax.random.uniform(noise, (2,))
     level = 10 ** (-2.5 * decibel)
-    f = with_noise(f, mask, jnp.where(there < response["noise"], level, 0.0))
+    factors = _common_factors(common, n, response["common"])
+    f = with_noise(f, mask, jnp.where(there < response["noise"], level, 0.0), factors)
     sd = jnp.sqrt((f**2).sum() / mask.sum())
     middle = sd * jax.random.normal(offset, (n,)) * (offsets < response["offset"])
     return f, middle * mask
+
+
+def _common_factors(key: Key, n: int, share: Scalar) -> Float[Array, "nodes factors"]:
+    """Draw loadings, on average of variance 1 over a level; zeros where there are no factors.
+
+    Half of the time all loadings on the first are of one sign, as on a market.
+    """
+    kind, numbers, loadings = jax.random.split(key, 3)
+    there, strength, of_one_sign = jax.random.uniform(kind, (3,))
+    most = 8
+    number = jnp.floor(most ** jax.random.uniform(numbers) + 0.5)
+    u = jax.random.normal(loadings, (n, most)) * (jnp.arange(most) < number)
+    market = (1 + 0.3 * u[:, 0]) * jnp.sqrt(number)
+    u = u.at[:, 0].set(jnp.where(of_one_sign < 0.5, market, u[:, 0]))
+    level = 10 ** (3 * strength - 1.5)
+    return jnp.where(there < share, u * jnp.sqrt(level / number), 0.0)
 
 
 def _number_of_signals(key: Key, response: dict[str, Array]) -> Scalar:
@@ -414,6 +435,7 @@ ENSEMBLES: dict[str, Ensemble] = {
     "tree": graphs.RandomTree(),
     "neighbours": graphs.Neighbours(),
     "cliques": graphs.Cliques(),
+    "groups": graphs.Groups(),
     "grid": graphs.Grid(),
 }
 
@@ -428,6 +450,7 @@ WIDE = Response(
     scaled=0.15,
     offset=0.1,
     noise=0.3,
+    common=0.25,
     centred=0.3,
     standardised=0.25,
     correlation_distance=0.25,
