@@ -25,7 +25,7 @@ from .networkfile import load_network
 
 FILE = Path(__file__).with_name("pretrained.safetensors")
 # Of the file, so that a network is never a damaged one, or one of another version.
-SHA256 = "239fbe89c1be42693f9c7552267d6edeefa3a856deb8b58c5721d8f19b928696"
+SHA256 = "cf3963eaa7ef0be42a6b1ea772983fbd28cc6e37ea67cc07bf5a970ff1387b25"
 # What a wheel, and a repository that keeps every version, can bear.
 MOST_BYTES = 2_500_000
 
