@@ -99,6 +99,9 @@ EVIDENCE: Table = {
     "mutual-information": Entry(
         "evidence.information:MutualInformation", "dependence of signals of any form"
     ),
+    "pretrained": Entry(
+        "amortise.evidence:Pretrained", "log odds by a network trained on simulated graphs"
+    ),
     "forest": Entry("evidence.forest:ForestImportance", "forests that predict signals; slow"),
 }
 # What a predictive check may count; the functions are in `belief.checks`, by these names.

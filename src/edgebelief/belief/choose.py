@@ -15,8 +15,10 @@ import pandas as pd
 from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
+from ..data.dataset import GraphDataset
 from ..data.randomness import Key, generator, split
 from ..infer.exact.plugin import PlugIn
+from ..infer.exact.recalibrate import Recalibration
 from ..infer.loo import stacking_weights
 from ..infer.prepare import Problem
 from ..threads import Workers
@@ -27,6 +29,8 @@ from .predict import EdgeBelief, Predictions
 
 # Draws of coefficients over which a probability is averaged.
 DRAWS = 200
+# With fewer labelled graphs, what differs between graphs cannot be seen.
+FEWEST_GRAPHS = 3
 
 
 class Choice(NamedTuple):
@@ -44,18 +48,25 @@ class Choice(NamedTuple):
 
 def cross_fitted(key: Key | int, problem: Problem, cv: HeldOut) -> Predictions:
     """Predict each label by a quick fit of a prepared model that has not seen it."""
-    fold_key, draw_key = split(key, 2)
     plug_in = PlugIn(problem.model, problem.data, problem.counts, problem.network_z)
+    return cross_predicted(key, plug_in, problem.data, cv)
+
+
+def cross_predicted(
+    key: Key | int, quick: PlugIn | Recalibration, data: GraphDataset, cv: HeldOut
+) -> Predictions:
+    """Predict each label by a quick fit that has not seen it."""
+    fold_key, draw_key = split(key, 2)
 
     def fit_and_predict(fold: Fold) -> Predictions:
-        fitted = plug_in.fit([record.known for record in fold.train])
-        p = plug_in.probabilities(fitted, generator(draw_key), DRAWS)
+        fitted: Any = quick.fit([record.known for record in fold.train])
+        p = quick.probabilities(fitted, generator(draw_key), DRAWS)
         beliefs = [EdgeBelief.of(each) for each in p]
         return Predictions(fold.test, beliefs, np.zeros(len(fold.test)))
 
-    made = folds(fold_key, problem.data, cv)
+    made = folds(fold_key, data, cv)
     with Workers() as workers, threadpool_limits(1):
-        return together(problem.data, made, workers.map(fit_and_predict, made))
+        return together(data, made, workers.map(fit_and_predict, made))
 
 
 def shares_of(
@@ -71,6 +82,28 @@ def shares_of(
     of_pairs = np.concatenate([np.full(r.e.size, c) for r, c in zip(data, counts, strict=True)])
     shares = stacking_weights(log_scores[:, known], of_pairs[known])
     return dict(zip(predictions, map(float, shares), strict=True))
+
+
+def gain(
+    predictions: Mapping[Any, Predictions],
+    shares: Mapping[Any, float],
+    alone: Any,
+    counts: Float[np.ndarray, " graphs"],
+) -> tuple[float, float]:
+    """Return how much better than one candidate alone a mixture predicts, and its standard error.
+
+    Both of the sum of the log scores of all pairs. The error is that over graphs; of fewer than
+    three, that over pairs, as if they were independent.
+    """
+    data = predictions[alone].data
+    together = Predictions(data, mixed(predictions, shares), np.zeros(len(data)))
+    of_pairs = _log_scores(together) - _log_scores(predictions[alone])
+    known = np.concatenate([record.known for record in data])
+    graph = np.repeat(np.arange(len(data)), [record.e.size for record in data])
+    each = np.where(known, counts[graph] * of_pairs, 0.0)
+    if np.count_nonzero(np.bincount(graph, known) * counts) >= FEWEST_GRAPHS:
+        each = np.bincount(graph, each)
+    return float(each.sum()), float(np.sqrt(each.size) * each.std())
 
 
 def mixed(predictions: Mapping[Any, Predictions], shares: Mapping[Any, float]) -> list[EdgeBelief]:

@@ -1,7 +1,8 @@
 """What readout="auto" is made of: parts of an additive readout, each with a share.
 
 The parts are candidates by themselves: the paper's readout; a curve of how far a pair is above or
-below the network's threshold; curves of everything; a surface over everything. Quick fits show how
+below the network's threshold; curves of everything; a surface over everything; and, where it is
+among the evidence, the belief of the pretrained network, with hardly a change. Quick fits show how
 well each predicts labels that it has not seen, and the shares are those with which the mixture of
 all predicts best. Then there is a second pass, in which what the first believes of all other pairs
 is known of a pair. Where residuals of such fits show that labels of pairs with a node in common
@@ -19,8 +20,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from ..amortise.evidence import CHANNEL
 from ..belief import BeliefWarning, Predictions, predict
-from ..belief.choose import compared, cross_fitted, mixed, shares_of
+from ..belief.choose import compared, cross_fitted, cross_predicted, gain, mixed, shares_of
 from ..belief.crossfit import HeldOut
 from ..belief.structure import CHANNELS, with_structure
 from ..data.dataset import GraphDataset
@@ -38,11 +40,11 @@ from ..infer import (
 )
 from ..infer.dependence import design_effect
 from ..infer.exact.plugin import PlugIn
+from ..infer.exact.recalibrate import Recalibration
 from ..infer.exact.slices import free_network_parameters
 from ..infer.prepare import Problem, prepare
-from ..readouts import Additive
+from ..readouts import Additive, Readout
 from ..readouts.additive import INTERACTIONS
-from ..readouts.features import OF_NETWORK
 from .evidence import with_covariates
 
 # With fewer labelled graphs than this, nodes are held out in place of graphs. Then there is no
@@ -52,9 +54,12 @@ FEWEST = 3
 # A part with a smaller share is left out: it changes probabilities by less than the others are in
 # doubt, and takes as long.
 LEAST = 0.1
+# Standard errors by which a mixture must predict better than the pretrained network alone.
+CLEARLY = 2.0
 # Names of candidates; what is said of a second pass, and of a wider prior of the scales: the usual
 # one is too narrow where labels are nearly separable, as with expected distances.
 AFFINE, THRESHOLD, ADDITIVE = "affine", "threshold", "additive"
+PRETRAINED = CHANNEL
 TWICE, WIDE = ", two passes", ", wide scales"
 WIDER = 10 / 3
 # The figure of a verdict that says how many labels count as one.
@@ -182,6 +187,9 @@ def _parts(model: EdgeModel) -> dict[str, tuple[str, ...]]:
         INTERACTIONS: tuple(name for name in names if name == INTERACTIONS),
         THRESHOLD: tuple(name for name in names if name == "z"),
     }
+    # Of weights the pretrained network knows nothing.
+    if CHANNEL in names and not model.likelihood.weighted:
+        parts[PRETRAINED] = (CHANNEL,)
     first = {terms: name for name, terms in reversed(parts.items())}
     return {name: terms for name, terms in parts.items() if first[terms] == name}
 
@@ -190,7 +198,11 @@ def _cross_fitted(
     key: Key | int, problem: Problem, names: tuple[str, ...], cv: HeldOut
 ) -> Predictions:
     """Predict each label by quick fits of a part that have not seen it."""
-    return cross_fitted(key, replace(problem, model=problem.model.with_terms(names)), cv)
+    of_part = replace(problem, model=problem.model.with_terms(names))
+    if names == (CHANNEL,):
+        belief = Recalibration(of_part.model.readout.terms[0], problem.data, problem.counts)
+        return cross_predicted(key, belief, problem.data, cv)
+    return cross_fitted(key, of_part, cv)
 
 
 def _design_effect(
@@ -218,6 +230,17 @@ def _with_wide_scales(problem: Problem) -> Problem:
     return replace(problem, model=problem.model.replace(prior=prior))
 
 
+def _of_features(readout: Readout, names: set[str]) -> Readout:
+    """Return an additive readout that needs nothing but features and covariates of these names."""
+    assert isinstance(readout, Additive)
+    return replace(
+        readout,
+        features=tuple(name for name in readout.features if name in names),
+        covariates=tuple(name for name in readout.covariates or () if name in names),
+        levels=tuple(each for each in readout.levels if each[0] in names),
+    )
+
+
 Value = TypeVar("Value")
 
 
@@ -242,6 +265,11 @@ class _Shares(NamedTuple):
         parts: Mapping[str, tuple[str, ...]],
     ) -> _Shares:
         every = shares_of(predictions, counts)
+        if PRETRAINED in every and len(every) > 1:
+            # What has seen no label cannot be overfitted: other parts must show that they help.
+            better, error = gain(predictions, every, PRETRAINED, counts)
+            if better < CLEARLY * error:
+                every = {name: float(name == PRETRAINED) for name in every}
         least = min(LEAST, max(every.values()))
         kept = {name: predictions[name] for name in every if every[name] >= least}
         kept_shares = shares_of(kept, counts)
@@ -262,9 +290,9 @@ class _Shares(NamedTuple):
         names = tuple(parts[name] for name in self.kept)
         used = {term for part in names for term in part}
         model = problem.model.with_terms(used)
-        if used and not used - set(OF_NETWORK):  # then there is no need for evidence
-            readout = replace(model.readout, features=tuple(used), covariates=())  # type: ignore[call-arg]
-            model = model.replace(readout=readout)
+        if used and INTERACTIONS not in used:  # which is of all features
+            model = model.replace(readout=_of_features(model.readout, used))
         shares = tuple(self.kept.values())
-        by = Mixture(names, shares, engine) if len(names) > 1 else engine
+        is_mixture = len(names) > 1 or names == ((CHANNEL,),)
+        by = Mixture(names, shares, engine, CHANNEL) if is_mixture else engine
         return Chosen(model, by, problem.data, first_pass, self.table, assumption, dependence)

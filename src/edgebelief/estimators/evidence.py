@@ -9,14 +9,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..amortise.evidence import Pretrained
 from ..data.coerce import Graphs
 from ..data.dataset import GraphDataset
 from ..errors import InputError, Remedy, Setting, SettingError, SettingTypeError
 from ..evidence import Custom, Evidence, add, applicable, check_names
+from ..evidence.choose import SECONDS
 from ..readouts import Readout
 from ..registry import EVIDENCE
 
 Kinds = tuple[Evidence, ...]
+
+# "auto" asks the pretrained network about graphs up to this size: a larger one takes more than ten
+# seconds and several gigabytes.
+MOST_NODES = 600
 
 
 def evidence_of(setting: object) -> Kinds | None:
@@ -76,12 +82,27 @@ def evidence_for(settings: Mapping[str, Any], readout: Readout, graphs: Graphs) 
     kinds = evidence_of(settings["evidence"])
     if not has_terms(readout):
         return ()
-    if kinds is not None:
-        return kinds
-    if not isinstance(settings["readout"], str):
-        return ()
-    n_signals = None if graphs.signals is None else [float(len(x)) for x in graphs.signals]
-    return applicable(graphs.data.n_nodes, n_signals)
+    if kinds is None:
+        if not isinstance(settings["readout"], str):
+            return ()
+        sizes = graphs.data.n_nodes
+        n_signals = None if graphs.signals is None else [float(len(x)) for x in graphs.signals]
+        kinds = applicable(sizes, n_signals)
+        affordable = sum(Pretrained().seconds(n, 0) for n in sizes) <= SECONDS
+        if affordable and max(sizes) <= MOST_NODES:
+            kinds = (Pretrained(), *kinds)
+    return tuple(_suited(kind, settings["metric"], graphs) for kind in kinds)
+
+
+def _suited(kind: Evidence, metric: object, graphs: Graphs) -> Evidence:
+    """Return the pretrained network's evidence for the distances, and the signals, that there are."""
+    if not (isinstance(kind, Pretrained) and kind.metric is None):
+        return kind
+    if not isinstance(metric, str) or metric == "precomputed":
+        # Squared distances are not negative; logarithms of distances are on both sides of zero.
+        has_negative = any((record.e < 0).any() for record in graphs.data)
+        metric = "log-euclidean" if has_negative else "sqeuclidean"
+    return replace(kind, metric=metric, needs_signals=graphs.signals is not None)  # type: ignore[arg-type]
 
 
 def with_covariates(readout: Readout, names: Iterable[str]) -> Readout:

@@ -302,8 +302,9 @@ class GraphLearner(BaseEstimator):
             posterior = replace(posterior, verdict=verdict)
         self.seed_, self.scale_, self.comparison_ = seed, scale, comparison
         self.model_, self.posterior_, self.first_pass_ = posterior.model, posterior, first_pass
-        used = posterior.model.readout.covariates or ()
-        self.evidence_ = kinds if set(check_names(kinds)) & set(used) else ()
+        passes = [each.model for each in (posterior, first_pass) if each is not None]
+        used = {name for each in passes for name in each.readout.covariates or ()}
+        self.evidence_ = tuple(kind for kind in kinds if used.intersection(kind.channels))
         return self
 
     @property

@@ -42,6 +42,13 @@ class Evidence(abc.ABC):
             a diagonal of zeros.
         """
 
+    def of_graph(self, values: Values, n_signals: float | None) -> tuple[OnPairs, ...]:
+        """Return `of` a graph whose distances are the mean over so many signals; None if unknown.
+
+        Only for evidence that depends on that number.
+        """
+        return self.of(values)
+
     @abc.abstractmethod
     def seconds(self, n_nodes: int, n_signals: float) -> float:
         """Return about how long `of` takes on one core of 2020s hardware."""

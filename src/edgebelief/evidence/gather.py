@@ -197,7 +197,7 @@ def _vectors(
     values = record.distance_matrix() if not kind.needs_signals else x
     assert values is not None
     try:
-        matrices = kind.of(values)
+        matrices = kind.of_graph(values, record.n_signals)
     except InputError as error:
         raise error.but(graph=t) from None
     rows, cols = record.support.endpoints

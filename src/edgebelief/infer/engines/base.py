@@ -168,17 +168,22 @@ def _against_prior(model: EdgeModel, fit: Fit, figures: dict[str, float]) -> Ite
 
     The comparison is added to the `figures`. Coefficients of curves are left out: those that the
     labels do not need keep their prior. So may theta, delta and b where other terms say more; with
-    terms, no prior is said to dominate.
+    terms, no prior is said to dominate. Draws outside a prior's support are of parts of a mixture that
+    do not have the parameter, and are left out.
     """
     for name, (parameter, k) in model.scalar_names.items():
         marginal = model.prior[parameter]
         if marginal.fixed:
             continue
         values = np.asarray(fit.params[parameter], float)
-        z = np.atleast_1d(marginal.to_z(values if k is None else values[..., k]))
-        z = np.clip(z, -40, 40)
-        mean = float(fit.weights @ z)
-        spread = float(np.sqrt(fit.weights @ (z - mean) ** 2))
+        values = np.atleast_1d(values if k is None else values[..., k])
+        inside = values > 0 if marginal.positive else np.ones(values.shape, bool)
+        if not inside.any():
+            continue
+        z = np.clip(marginal.to_z(values[inside]), -40, 40)
+        weights = fit.weights[inside] / fit.weights[inside].sum()
+        mean = float(weights @ z)
+        spread = float(np.sqrt(weights @ (z - mean) ** 2))
         figures[f"{name}: place in prior"] = mean
         if z.size > 1:
             figures[f"{name}: spread / prior's"] = spread

@@ -13,11 +13,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Float
 
-from ...data.randomness import Key, split
+from ...data.randomness import Key, generator, split
 from ...errors import SettingError
 from ...readouts import Readout
 from ...readouts.curves import coefficient_slices, scale_slices
 from ..diagnostics import Finding
+from ..exact import recalibrate
+from ..exact.scan import most_plausible_z
 from ..posterior import Fit
 from ..prepare import Problem
 from .base import Engine
@@ -47,6 +49,9 @@ class Mixture(Engine):
         Of each part; they add up to one.
     engine : Exact or Laplace
         Fits each part. Of its draws, each part gets its share.
+    trusted : str, optional
+        The name of a covariate that holds log odds from elsewhere. The part with this term alone is
+        that belief, without the network: see `edgebelief.infer.exact.recalibrate`.
 
     Examples
     --------
@@ -66,6 +71,7 @@ class Mixture(Engine):
     parts: tuple[tuple[str, ...], ...] = ((),)
     shares: tuple[float, ...] = (1.0,)
     engine: Exact | Laplace = field(default_factory=Exact)
+    trusted: str | None = None
 
     def __post_init__(self) -> None:
         shares = np.array(self.shares, float)
@@ -83,7 +89,11 @@ class Mixture(Engine):
         ):
             part = model.with_terms(names)
             n_draws = max(round(share * self.engine.n_draws), min(FEWEST, self.engine.n_draws))
-            fit = replace(self.engine, n_draws=n_draws)._fit(k, replace(problem, model=part))
+            of_part = replace(problem, model=part)
+            if names == (self.trusted,):
+                fit = _recalibrated(k, of_part, n_draws)
+            else:
+                fit = replace(self.engine, n_draws=n_draws)._fit(k, of_part)
             fits.append(fit)
             params.append(_embedded(fit, part.readout, model.readout))
         shares = np.array(self.shares) / sum(self.shares)
@@ -93,6 +103,17 @@ class Mixture(Engine):
             _worst([fit.figures for fit in fits]) | {"parts": float(len(fits))},
             _findings(fits),
         )
+
+
+def _recalibrated(key: Key, problem: Problem, n_draws: int) -> Fit:
+    """Fit slope and level of log odds from elsewhere, the only term of the model."""
+    (term,) = problem.model.readout.terms
+    belief = recalibrate.Recalibration(term, problem.data, problem.counts)
+    mode = belief.fit([record.known for record in problem.data])
+    beta = recalibrate.draws(mode, generator(key), n_draws)
+    z = most_plausible_z(problem.model, problem.data, problem.counts)
+    params = recalibrate.as_params(problem.model, term, beta, z)
+    return Fit(params, np.full(n_draws, 1 / n_draws), {})
 
 
 def _embedded(fit: Fit, part: Readout, whole: Readout) -> dict[str, Float[np.ndarray, "draws ..."]]:
