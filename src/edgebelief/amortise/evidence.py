@@ -13,7 +13,7 @@ from ..edges import Complete
 from ..errors import SettingTypeError
 from ..evidence.base import Evidence, OnPairs, Values
 from ..validate import check_choice
-from .predict import PairBeliefs, beliefs
+from .predict import beliefs
 
 # The name of the channel, and of the term that it becomes.
 CHANNEL = "pretrained"
@@ -64,11 +64,11 @@ class Pretrained(Evidence):
         return self.of_graph(values, None)
 
     def of_graph(self, values: Values, n_signals: float | None) -> tuple[OnPairs, ...]:
-        given = {"signals": values} if self.needs_signals else {"distances": values}
-        number = None if self.needs_signals else n_signals
-        believed: PairBeliefs = beliefs(
-            **given, n_signals=number, metric=self.metric or "sqeuclidean"
-        )
+        metric = self.metric or "sqeuclidean"
+        if self.needs_signals:
+            believed = beliefs(signals=values, metric=metric)
+        else:
+            believed = beliefs(values, n_signals=n_signals, metric=metric)
         return (_on_pairs(believed.logit, values.shape[1]),)
 
     def seconds(self, n_nodes: int, n_signals: float) -> float:

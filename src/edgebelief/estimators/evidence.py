@@ -95,7 +95,7 @@ def evidence_for(settings: Mapping[str, Any], readout: Readout, graphs: Graphs) 
 
 
 def _suited(kind: Evidence, metric: object, graphs: Graphs) -> Evidence:
-    """Return the pretrained network's evidence for the distances, and the signals, that there are."""
+    """Return the pretrained network's evidence for the distances, and signals, that there are."""
     if not (isinstance(kind, Pretrained) and kind.metric is None):
         return kind
     if not isinstance(metric, str) or metric == "precomputed":

@@ -168,8 +168,8 @@ def _against_prior(model: EdgeModel, fit: Fit, figures: dict[str, float]) -> Ite
 
     The comparison is added to the `figures`. Coefficients of curves are left out: those that the
     labels do not need keep their prior. So may theta, delta and b where other terms say more; with
-    terms, no prior is said to dominate. Draws outside a prior's support are of parts of a mixture that
-    do not have the parameter, and are left out.
+    terms, no prior is said to dominate. Draws outside a prior's support are of parts of a mixture
+    that do not have the parameter, and are left out.
     """
     for name, (parameter, k) in model.scalar_names.items():
         marginal = model.prior[parameter]
