@@ -108,12 +108,14 @@ EVIDENCE: Table = {
 STATISTICS = ("density", "components", "degree spread", "triangles")
 # Classes that a model file may hold, and that no name chooses: "affine" for PDS and for networks
 # with channels; the readout of a size-aware learner; the engine of readouts that are chosen; the
-# likelihoods, which follow from `weighted`.
+# likelihoods, which follow from `weighted`; what a pretrained learner is made of.
 UNNAMED = (
     Entry("infer.engines.mixture:Mixture"),
     Entry("readouts.shift:Shift"),
     Entry("readouts.channels:Channels"),
     Entry("readouts.sized:Sized"),
+    Entry("readouts.given:Given"),
+    Entry("amortise.evidence:PretrainedBelief"),
     Entry("infer.likelihoods:BernoulliEdges"),
     Entry("infer.likelihoods:WeightedEdges"),
 )

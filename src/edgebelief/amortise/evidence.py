@@ -13,7 +13,7 @@ from ..edges import Complete
 from ..errors import SettingTypeError
 from ..evidence.base import Evidence, OnPairs, Values
 from ..validate import check_choice
-from .predict import beliefs
+from .predict import PairBeliefs, beliefs
 
 # The name of the channel, and of the term that it becomes.
 CHANNEL = "pretrained"
@@ -73,6 +73,86 @@ class Pretrained(Evidence):
 
     def seconds(self, n_nodes: int, n_signals: float) -> float:
         return 4.0 * (n_nodes / 500) ** 2.5  # measured from 20 to 500 nodes
+
+
+# The names of the channels of `PretrainedBelief`, and the number of levels of a graph: equally
+# probable ones, by their middles, whose mean and variance are within 2 % of those of a normal law.
+N_LEVELS = 16
+HEADS = tuple(f"pretrained head {k + 1}" for k in range(4))
+LEVELS = tuple(f"pretrained level {k + 1}" for k in range(N_LEVELS))
+
+
+@dataclass(frozen=True)
+class PretrainedBelief(Evidence):
+    """What the pretrained network believes of a graph, for a learner that has seen no label.
+
+    Parameters
+    ----------
+    metric : {"sqeuclidean", "log-euclidean", "correlation"}, optional
+        Which distances there are, or are to be computed from signals. None: squared ones, or
+        logarithms if some are negative.
+    needs_signals : bool
+        Whether the network is given signals, or their distances alone.
+    n_signals : float, optional
+        Of how many signals distances are the mean, where the data do not say.
+    density : float or (float, float), optional
+        See `edgebelief.amortise.beliefs`.
+    """
+
+    metric: Metric | None = None
+    needs_signals: bool = True
+    n_signals: float | None = None
+    density: float | tuple[float, float] | None = None
+
+    name = "pretrained belief"
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        return (*HEADS, *LEVELS)
+
+    def of(self, values: Values) -> tuple[OnPairs, ...]:
+        return self.of_graph(values, None)
+
+    def of_graph(self, values: Values, n_signals: float | None) -> tuple[OnPairs, ...]:
+        believed = self.believed(values, n_signals)
+        n_nodes = values.shape[1]
+        heads = (believed.centre + believed.slope * (believed.logits - believed.centre)).T
+        levels = quantiles(believed.levels, believed.level_weights, N_LEVELS)
+        of_levels = [np.full((n_nodes, n_nodes), level) for level in levels]
+        return (*(_on_pairs(head, n_nodes) for head in heads), *of_levels)
+
+    def believed(self, values: Values, n_signals: float | None = None) -> PairBeliefs:
+        """Return all that the network says of a graph."""
+        if self.needs_signals:
+            return beliefs(
+                signals=values, metric=self.metric or "sqeuclidean", density=self.density
+            )
+        metric = self.metric or ("log-euclidean" if (values < 0).any() else "sqeuclidean")
+        number = self.n_signals if n_signals is None else n_signals
+        return beliefs(values, n_signals=number, metric=metric, density=self.density)
+
+    def seconds(self, n_nodes: int, n_signals: float) -> float:
+        return Pretrained().seconds(n_nodes, n_signals)
+
+
+def quantiles(
+    points: Float[np.ndarray, " points"], weights: Float[np.ndarray, " points"], n: int
+) -> Float[np.ndarray, " n"]:
+    """Return the means of `n` equally probable parts of a discrete law, in increasing order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgebelief.amortise.evidence import quantiles
+    >>> quantiles(np.array([0.0, 1.0]), np.array([0.75, 0.25]), 2)
+    array([0. , 0.5])
+    """
+    order = np.argsort(points)
+    points, weights = points[order], weights[order] / weights.sum()
+    ends = np.concatenate([[0.0], np.cumsum(weights)])
+    area = np.concatenate([[0.0], np.cumsum(weights * points)])
+    cuts = np.linspace(0, 1, n + 1)
+    return n * np.diff(np.interp(cuts, ends, area))
 
 
 def _on_pairs(vector: Float[np.ndarray, " edges"], n_nodes: int) -> OnPairs:

@@ -35,6 +35,7 @@ from ..report import Report
 from ..validate import check_choice
 from .candidates import DESIGN, chosen, with_figure, with_first_pass
 from .evidence import Kinds, evidence_for, evidence_of, informed, with_covariates
+from .pretrained import believing, posterior_of
 from .settings import (
     check_dense,
     check_saved,
@@ -377,6 +378,55 @@ class GraphLearner(BaseEstimator):
         assumed = (str(simulation), *learner.posterior_.verdict.assumptions)
         verdict = replace(learner.posterior_.verdict, assumptions=assumed)
         learner.posterior_ = replace(learner.posterior_, verdict=verdict)
+        return learner
+
+    @classmethod
+    def pretrained(
+        cls,
+        *,
+        metric: Any = "sqeuclidean",
+        n_signals: float | None = None,
+        density: float | tuple[float, float] | None = None,
+        **settings: Any,
+    ) -> GraphLearner:
+        """Return a learner that believes at once, without labels and without a fit.
+
+        Its belief is that of a network that ships with the package, trained on millions of
+        simulated graphs (docs/pretrained.md). Everything a fitted learner does works, `fit` too,
+        which makes it an ordinary one. Data that are unlike all that the network has seen are
+        warned about, and believed less (`edgebelief.amortise`).
+
+        Parameters
+        ----------
+        metric : "sqeuclidean", "log-euclidean", "correlation", "precomputed" or callable
+            What X holds, as for `GraphLearner`: signals, of which the network sees distances and
+            correlations, or precomputed distances: squared Euclidean ones, or logarithms.
+        n_signals : float, optional
+            For precomputed distances: of how many signals they are the mean; infinity for expected
+            distances. Without it the network believes less.
+        density : float or (float, float), optional
+            What you know of the share of pairs that are joined: about so much, or between two
+            shares with a probability of 0.9. It enters by Bayes' rule.
+        **settings
+            Of `GraphLearner`: missing, preprocess, random_state.
+
+        Examples
+        --------
+        >>> from edgebelief import GraphLearner
+        >>> from edgebelief.data import RandomGeometric, smooth_signals
+        >>> graph = RandomGeometric(radius=0.5).sample(key=0, n_nodes=10)
+        >>> signals = smooth_signals(1, graph, n_signals=200)
+        >>> learner = GraphLearner.pretrained(density=(0.2, 0.6))
+        >>> learner.predict_proba(signals).shape
+        (10, 10)
+        """
+        learner = cls(metric=metric, **settings)
+        learner._check_settings()
+        kind = believing(metric, n_signals, density)
+        learner.posterior_ = posterior_of(kind)
+        learner.model_, learner.evidence_ = learner.posterior_.model, (kind,)
+        learner.seed_ = int(check_random_state(learner.random_state).randint(2**31))
+        learner.scale_, learner.comparison_, learner.first_pass_ = 1.0, None, None
         return learner
 
     def predict_proba(self, X: Any, *, covariates: Any = None, return_std: bool = False) -> Any:

@@ -6,6 +6,7 @@ from .affine import Affine, AffineParams
 from .base import Readout
 from .channels import Channels, ChannelsParams
 from .features import OF_NETWORK
+from .given import Given, GivenParams
 from .shift import Shift, ShiftParams
 from .sized import Sized, SizedParams
 from .two_slope import TwoSlope, TwoSlopeParams
@@ -18,6 +19,8 @@ __all__ = [
     "AffineParams",
     "Channels",
     "ChannelsParams",
+    "Given",
+    "GivenParams",
     "Readout",
     "Shift",
     "ShiftParams",
