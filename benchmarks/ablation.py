@@ -62,7 +62,7 @@ def run(
     make: Callable[[Path | None, int], quality.Problem], folder: Path | None, draw: int
 ) -> dict:
     """Return the edge NLL with all, and the differences."""
-    given = quality.informed(make(folder, draw))
+    given = quality.informed(make(folder, draw), quality.metric_of(name))
     train, test = given.train, given.test
     sides = given.signals or (None, None)
     counts = None if sides[0] is None else [float(len(x)) for x in sides[0]]

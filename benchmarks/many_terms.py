@@ -147,7 +147,7 @@ def main() -> None:
         return
     for name in ("ER", "S&P 500"):
         if name == "ER" or given.data is not None:
-            made = quality.informed(quality.DATA[name][0](given.data, 0))
+            made = quality.informed(quality.DATA[name][0](given.data, 0), quality.metric_of(name))
             print(name, nuts(made, given.draws), flush=True)
 
 

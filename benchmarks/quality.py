@@ -4,9 +4,9 @@ Evidence (`edgebelief.evidence`, what "auto" chooses for the training graphs) is
 each split and is there for everybody: as terms of ours, and as features of the rivals.
 
 Ours: `GraphLearner()` with its default settings ("default"), which mixes readouts and makes a
-second pass where that predicts better; DPG with two slopes, and with the paper's readout
-("affine"). Rivals are what a user would do instead (`reproduction/rivals.py`), each fitted to the
-same training graphs:
+second pass where that predicts better; the pretrained network, which sees no label; DPG with two
+slopes, and with the paper's readout ("affine"). Rivals are what a user would do instead
+(`reproduction/rivals.py`), each fitted to the same training graphs:
 
     logistic        logistic regression (cross-validated ridge) on the features of distances that
                     the additive readout uses, and evidence
@@ -67,14 +67,17 @@ from reproduction.rivals import (
     ridge_logistic,
 )
 from reproduction.stocks import PUBLISHED, halves, log_returns
+from scipy.special import expit
 
 from edgebelief import GraphLearner, evidence, metrics
+from edgebelief.amortise.evidence import CHANNEL, Pretrained
 from edgebelief.belief import Predictions, predict
 from edgebelief.data import (
     BarabasiAlbert,
     Ensemble,
     ErdosRenyi,
     GraphDataset,
+    Metric,
     RandomGeometric,
     StochasticBlock,
     digits,
@@ -156,12 +159,19 @@ STOCKS = ("S&P 500", "S&P 500, half of each sector", "S&P 500, half of all")
 WITH_FOLDER = ("rg032", *STOCKS, "SynTReN")
 
 
-def informed(problem: Problem) -> Problem:
+def metric_of(name: str) -> Metric:
+    """Return the distances that a data set has."""
+    if name.startswith(("S&P", "SynTReN")):
+        return "correlation"
+    return "log-euclidean" if "1-2" in name else "sqeuclidean"
+
+
+def informed(problem: Problem, metric: Metric) -> Problem:
     """Add the evidence that "auto" chooses for the training graphs."""
     train = problem.train
     sides = problem.signals or (None, None)
     counts = None if sides[0] is None else [float(len(x)) for x in sides[0]]
-    kinds = evidence.applicable(train.n_nodes, counts)
+    kinds = Pretrained(metric, counts is not None), *evidence.applicable(train.n_nodes, counts)
     parts = (evidence.add(kinds, *side) for side in zip(problem[:2], sides, strict=True))
     return Problem(*parts, problem.signals)
 
@@ -189,6 +199,12 @@ def default(problem: Problem) -> Predictions | None:
     effective, effect = (told.get(x, np.nan) for x in ("effective draws", "design effect"))
     print(f"    {parts}; effective draws {effective:.0f}; design effect {effect:.1f}", flush=True)
     return learner.predictions(problem.test)
+
+
+def pretrained(problem: Problem) -> Predictions:
+    """Take the pretrained network's belief as it is: no label is used."""
+    log_odds = [record.covariates[CHANNEL] for record in problem.test]
+    return as_predictions(problem.test, expit(np.concatenate(log_odds)))
 
 
 def by_channels(prefix: str) -> Contestant:
@@ -237,6 +253,7 @@ def _partial_correlations(data: GraphDataset, signals: list[np.ndarray]) -> np.n
 
 CONTESTANTS: dict[str, Contestant] = {
     "default": default,
+    "pretrained": pretrained,
     "two-slope": ours(TwoSlope()),
     "affine": ours(Affine()),
     "logistic": rival(by_logistic),
@@ -304,7 +321,8 @@ def race(
 
 def run(job: Job) -> list[Answer]:
     """Run some contestants on one draw."""
-    problem, rows = informed(DATA[job.name][0](job.folder, job.draw)), []
+    problem = informed(DATA[job.name][0](job.folder, job.draw), metric_of(job.name))
+    rows: list[Answer] = []
     for who in job.wanted:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

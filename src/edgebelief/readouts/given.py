@@ -25,7 +25,7 @@ class GivenParams(NamedTuple):
 
 
 class Given(Readout):
-    """logit = sum_k heads_k l_k + sum_j levels_j u_j, with l and u among the covariates of the data.
+    """logit = sum_k heads_k l_k + sum_j levels_j u_j, with l and u covariates of the data.
 
     For belief that was formed elsewhere, such as that of the pretrained network: a draw of the
     parameters picks one of its heads, and one of the levels common to all pairs of a graph. What

@@ -113,7 +113,7 @@ def _recalibrated(key: Key, problem: Problem, n_draws: int) -> Fit:
     beta = recalibrate.draws(mode, generator(key), n_draws)
     z = most_plausible_z(problem.model, problem.data, problem.counts)
     params = recalibrate.as_params(problem.model, term, beta, z)
-    return Fit(params, np.full(n_draws, 1 / n_draws), {})
+    return Fit(params, np.full(n_draws, 1 / n_draws), {"effective draws": float(n_draws)})
 
 
 def _embedded(fit: Fit, part: Readout, whole: Readout) -> dict[str, Float[np.ndarray, "draws ..."]]:
