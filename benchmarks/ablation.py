@@ -11,7 +11,7 @@ of each kind is that for the training graphs.
 
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -58,15 +58,11 @@ def nll(test: GraphDataset, of: Iterable[EdgeBelief]) -> float:
     return float(metrics.edge_nll(Predictions(test, list(of), np.zeros(len(test)))))
 
 
-def run(
-    make: Callable[[Path | None, int], quality.Problem], folder: Path | None, draw: int
-) -> dict:
+def run(name: str, folder: Path | None, draw: int) -> dict:
     """Return the edge NLL with all, and the differences."""
-    given = quality.informed(make(folder, draw), quality.metric_of(name))
-    train, test = given.train, given.test
-    sides = given.signals or (None, None)
-    counts = None if sides[0] is None else [float(len(x)) for x in sides[0]]
-    kinds = evidence.applicable(train.n_nodes, counts)
+    given, metric = quality.DATA[name][0](folder, draw), quality.metric_of(name)
+    kinds = quality.kinds_for(given, metric)
+    train, test, _ = quality.informed(given, metric)
     problem = prepare(0, EdgeModel(DPG(), Additive()), train)
     z = problem.network_z
     whole = beliefs(problem, test)
@@ -83,13 +79,12 @@ def run(
     return row
 
 
-def seconds(make: Callable[[Path | None, int], quality.Problem], folder: Path | None) -> dict:
+def seconds(name: str, folder: Path | None) -> dict:
     """Time each kind of evidence on the training graphs of the first draw."""
-    given = make(folder, 0)
+    given = quality.DATA[name][0](folder, 0)
     signals = given.signals[0] if given.signals else None
-    counts = None if signals is None else [float(len(x)) for x in signals]
     taken = {}
-    for kind in evidence.applicable(given.train.n_nodes, counts):
+    for kind in quality.kinds_for(given, quality.metric_of(name)):
         start = time.perf_counter()
         evidence.compute_all([kind], given.train, signals)
         taken[kind.name] = time.perf_counter() - start
@@ -107,18 +102,18 @@ def main() -> None:
     lines: dict[str, dict[str, str]] = {}
     with threadpool_limits(1):
         for name in arguments.only or quality.DATA:
-            make, n_draws = quality.DATA[name]
+            n_draws = quality.DATA[name][1]
             if arguments.data is None and name in quality.WITH_FOLDER:
                 print(f"{name}: needs --data")
                 continue
             draws = [draw for draw in arguments.draws if draw < n_draws]
-            rows = pd.DataFrame([run(make, arguments.data, draw) for draw in draws])
+            rows = pd.DataFrame([run(name, arguments.data, draw) for draw in draws])
             shown = {}
             for label in rows:
                 mean, error = mean_and_error(rows[label].to_numpy())
                 sign = "" if label == "all" else "+"
                 shown[label] = f"{mean:{sign}.2f}" + (f" ± {error:.2f}" if len(rows) > 1 else "")
-            taken = seconds(make, arguments.data)
+            taken = seconds(name, arguments.data)
             lines[f"{name} ({len(draws)})"] = shown
             lines[f"{name}, s"] = {label: f"{taken[label]:.2f}" for label in taken}
             table = pd.DataFrame(lines).fillna("")

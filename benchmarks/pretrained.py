@@ -29,7 +29,7 @@ from pathlib import Path
 
 import numpy as np
 from common import parser
-from quality import DATA, Maker
+from quality import DATA, Maker, metric_of
 from reproduction.averages import mean_and_error
 from reproduction.rivals import Problem, as_predictions, from_signals, labels
 
@@ -39,7 +39,6 @@ from edgebelief.data import (
     BarabasiAlbert,
     Ensemble,
     ErdosRenyi,
-    Metric,
     RandomGeometric,
     StochasticBlock,
     WattsStrogatz,
@@ -69,13 +68,6 @@ PROBLEMS: dict[str, tuple[Maker, int]] = {
     },
     **{name: DATA[name] for name in ("rg032", *REAL)},
 }
-
-
-def metric_of(name: str) -> Metric:
-    """Return the distances that `quality.py` has for a data set."""
-    if name.startswith(("S&P", "SynTReN")):
-        return "correlation"
-    return "log-euclidean" if "1-2" in name else "sqeuclidean"
 
 
 def believe(network: PairNetwork, name: str, problem: Problem, given: bool) -> list[PairBeliefs]:

@@ -166,12 +166,18 @@ def metric_of(name: str) -> Metric:
     return "log-euclidean" if "1-2" in name else "sqeuclidean"
 
 
+def kinds_for(problem: Problem, metric: Metric) -> tuple[evidence.Evidence, ...]:
+    """Return the evidence that "auto" chooses for the training graphs."""
+    signals = problem.signals[0] if problem.signals else None
+    counts = None if signals is None else [float(len(x)) for x in signals]
+    of_data = evidence.applicable(problem.train.n_nodes, counts)
+    return Pretrained(metric, needs_signals=counts is not None), *of_data
+
+
 def informed(problem: Problem, metric: Metric) -> Problem:
-    """Add the evidence that "auto" chooses for the training graphs."""
-    train = problem.train
+    """Add that evidence to the graphs."""
+    kinds = kinds_for(problem, metric)
     sides = problem.signals or (None, None)
-    counts = None if sides[0] is None else [float(len(x)) for x in sides[0]]
-    kinds = Pretrained(metric, counts is not None), *evidence.applicable(train.n_nodes, counts)
     parts = (evidence.add(kinds, *side) for side in zip(problem[:2], sides, strict=True))
     return Problem(*parts, problem.signals)
 
