@@ -6,9 +6,10 @@
 Twenty times, from each of four ensembles: T training graphs of 20 nodes with smooth signals on
 them, and fresh test graphs of the same kind; and from the authors' graphs (rg032.npz in FOLDER) T
 training graphs, with the first test graphs. The table has the edge NLL of a test graph
-(`metrics.edge_nll`) by `GraphLearner()` and by `GraphLearner(readout="affine")`, the mean
-difference with its standard error over the subsets, the mean ratio, and the slope of calibration of
-each (of labels by logits, all subsets together: 1 is best, above 1 is too unsure).
+(`metrics.edge_nll`) by `GraphLearner()`, by `GraphLearner(readout="affine")` and by
+`GraphLearner.pretrained()`, which sees no label; the mean differences of the first from either with
+their standard errors over the subsets, the mean ratio to "affine", and the slope of calibration of
+the first two (of labels by logits, all subsets together: 1 is best, above 1 is too unsure).
 """
 
 import json
@@ -45,6 +46,7 @@ ENSEMBLES = {
     "SBM": StochasticBlock(2, 0.4, 0.05),
 }
 READOUTS = ("auto", "affine")
+ZERO = "pretrained"
 
 
 class Job(NamedTuple):
@@ -90,14 +92,17 @@ def run(job: Job) -> list[dict]:
     """Fit and score each readout."""
     train, test, metric = drawn(job)
     rows = []
-    for readout in READOUTS:
+    for readout in (*READOUTS, ZERO):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InferenceWarning)
             warnings.simplefilter("ignore", BeliefWarning)
-            learner = GraphLearner(metric=metric, readout=readout, random_state=0).fit(*train)
+            if readout == ZERO:
+                learner = GraphLearner.pretrained(metric=metric)
+            else:
+                learner = GraphLearner(metric=metric, readout=readout, random_state=0).fit(*train)
             beliefs = learner.predictions(*test)
         a, p = labels_and_means(beliefs)
-        chosen = "affine" if learner.comparison_ is None else learner.comparison_.index[0]
+        chosen = readout if learner.comparison_ is None else learner.comparison_.index[0]
         nll = float(metrics.edge_nll(beliefs))
         print(f"{job.name} T={job.n_graphs} {job.subset} {readout}: {nll:.2f} {chosen}", flush=True)
         rows.append(
@@ -132,11 +137,13 @@ def table(rows: Sequence[dict]) -> pd.DataFrame:
     for (data, n), part in pd.DataFrame(rows).groupby(["data", "graphs"], sort=False):
         nll = part.pivot(index="subset", columns="readout", values="nll")
         gap, error = mean_and_error((nll["auto"] - nll["affine"]).to_numpy())
+        over, error_over = mean_and_error((nll["auto"] - nll[ZERO]).to_numpy())
         of = {readout: part[part["readout"] == readout] for readout in READOUTS}
         lines.append(
             {
                 **{"data": data, "T": n, "subsets": len(nll), "default": nll["auto"].mean()},
                 **{"affine": nll["affine"].mean(), "difference": gap, "se": error},
+                **{ZERO: nll[ZERO].mean(), "over it": over, "se of that": error_over},
                 "ratio": (nll["auto"] / nll["affine"]).mean(),
                 **{f"slope, {readout}": slope(of[readout]) for readout in READOUTS},
                 "chosen": of["auto"]["chosen"].value_counts().to_dict(),

@@ -159,6 +159,63 @@ def learn(
     learned(this, tables.given(), out, {**settings, **sparsity})
 
 
+@command(
+    "`edgebelief belief signals.csv --density 0.03 0.15 --out belief.csv --report report.html`"
+)
+def belief(
+    this: Session,
+    out: o.Out,
+    tables: o.Tables,
+    rule: o.Rule,
+    density: Annotated[
+        tuple[float, float] | None,
+        o.option(
+            "--density LOW HIGH",
+            "Between which shares of all pairs you believe to be joined (90 % sure).",
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None, o.option("--report FILE", "Also write a page to open in a browser (.html).")
+    ] = None,
+    metric: o.Metric = "sqeuclidean",
+    n_signals: Annotated[
+        float | None,
+        o.option(
+            "--n-signals NUMBER",
+            "With --metric precomputed: of how many signals the distances are the mean.",
+            min=1,
+        ),
+    ] = None,
+    preprocess: o.Preprocess = "auto",
+    missing: o.Missing = "pairwise",
+    all_pairs: o.AllPairs = True,
+    seed: o.Seed = 0,
+    force: o.Force = False,
+) -> None:
+    """Believe in the edges of a graph without any label: a network that has seen many graphs.
+
+    It ships with edgebelief and was trained on simulated graphs. Writes a row per pair (.csv,
+    .parquet, .npz) or the decided graph (.graphml). Where the data are unlike all that it has seen,
+    it says so, believes less, and the exit code is 4.
+    """
+    if tables.covariates:
+        raise Misused("--covariates go with labels; see `edgebelief fit`.")
+    tables.check(out=out, suffixes=EDGES, force=force)
+    tables.check(out=report, suffixes=PAGES, force=force)
+    check_at_most_one(asdict(rule))
+    check_kinds(metric, tables.transpose)
+    if n_signals is not None and metric != "precomputed":
+        raise Misused("--n-signals is for --metric precomputed; of signals it is known.")
+    if out.suffix.lower() == ".graphml" and len(tables.data) > 1:
+        raise Misused(f"{out}: {ONE_GRAPH}")
+    done_first = None if metric == "precomputed" else o.preprocessing(preprocess, None, metric)
+    settings: dict[str, Any] = {"metric": metric, "missing": missing, "preprocess": done_first}
+    settings |= {"density": density, "n_signals": n_signals, "random_state": seed}
+    from .commands import believed
+
+    believed(this, tables.given(), out, report, settings, asdict(rule), all_pairs)
+
+
 @command("`edgebelief elicit data.npz --density 0.05 0.5 --out prior.json`")
 def elicit(
     this: Session,
@@ -242,9 +299,7 @@ def predict(
     level: Annotated[
         float, o.option("--level P", "Level of the credible intervals; 0 for none.", min=0, max=1)
     ] = 0.9,
-    all_pairs: Annotated[
-        bool, o.option("--all-pairs/--edges-only", "Write every pair, or the decided edges.")
-    ] = True,
+    all_pairs: o.AllPairs = True,
     force: o.Force = False,
 ) -> None:
     """Predict the edges of new graphs, with belief in every pair.

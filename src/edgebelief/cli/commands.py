@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import warnings
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ..atomic import replacing
-from ..belief import elicit_prior
+from ..belief import BeliefWarning, elicit_prior
 from ..data import GraphDataset, save_dataset, smooth_signals, write_edges, write_table
 from ..data.coerce import graphs_from
 from ..data.randomness import split
@@ -22,7 +23,7 @@ from ..errors import InputError
 from ..estimators import GraphLearner, SmoothGraph, load
 from ..estimators.settings import network_of, readout_of
 from ..estimators.simulate import Simulation
-from ..infer import InferenceWarning
+from ..infer import Finding, InferenceWarning
 from ..report.words import probability
 from ..room import check_room
 from .inputs import Data, Given, Labels, count
@@ -193,6 +194,40 @@ def fitted(this: Session, given: Given, settings: Settings, out: Path) -> None:
     this.conclude(posterior.verdict)
 
 
+def believed(
+    this: Session,
+    given: Given,
+    out: Path,
+    report: Path | None,
+    settings: Settings,
+    rule: Settings,
+    all_pairs: bool,
+) -> None:
+    """Run `edgebelief belief`."""
+    X, _ = given.read(settings["metric"], settings["missing"])
+    learner = given.blame(lambda: GraphLearner.pretrained(**settings))
+    _say_preprocess(this, settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BeliefWarning)  # the verdict says the same
+        _write_belief(this, learner, given, X, out, 0.9, rule, all_pairs)
+        table = given.apply(learner.typicality, X)
+        if report is not None:
+            recipe = shlex.join(["edgebelief", *called_with.get()])
+            with this.working("writing the report"):
+                given.apply(partial(learner.report, report), X, recipe=recipe)
+            this.say(f"report: {report.resolve().as_uri()}")
+    verdict = learner.posterior_.verdict
+    lost = [
+        Finding("unlike the training world", float(row.p), str(row.message))
+        for row in table.itertuples()
+        if row.lost
+    ]
+    this.answer |= {"typicality": _records(table), "report": report and str(report)}
+    if not lost:
+        this.say("these data are like those that the network was trained on", "green")
+    this.conclude(replace(verdict, findings=tuple(lost)))
+
+
 def predicted(
     this: Session,
     model: Path,
@@ -205,6 +240,21 @@ def predicted(
     """Run `edgebelief predict`."""
     learner = load(model)
     X, _ = given.read_for(learner)
+    _write_belief(this, learner, given, X, out, level, rule, all_pairs)
+    this.conclude(learner.posterior_.verdict)
+
+
+def _write_belief(
+    this: Session,
+    learner: GraphLearner,
+    given: Given,
+    X: Data,
+    out: Path,
+    level: float,
+    rule: Settings,
+    all_pairs: bool,
+) -> None:
+    """Write what a learner believes of each pair, and say the most important of it."""
     one = out.suffix.lower() == ".graphml"
     if one and isinstance(X, GraphDataset) and len(X) > 1:
         raise Misused(f"{out}: {ONE_GRAPH}")
@@ -235,7 +285,6 @@ def predicted(
         "expected_edges": float(table["probability"].sum()),
         "most_believed": _ranked(table).head(10).to_dict("records"),
     }
-    this.conclude(learner.posterior_.verdict)
 
 
 def checked(

@@ -112,6 +112,9 @@ Transform = Annotated[
     Literal["log", "diff", "log-returns", "standardize"] | None,
     option("--transform NAME", "Now --preprocess.", hidden=True),
 ]
+AllPairs = Annotated[
+    bool, option("--all-pairs/--edges-only", "Write every pair, or the decided edges.")
+]
 Covariates = Annotated[
     list[Path] | None,
     _read(

@@ -56,6 +56,22 @@ SCORES: dict[str, tuple[Callable[[Predictions], metrics.Score], str]] = {
 }
 
 
+class Expectation(NamedTuple):
+    """A summary of the data of one graph, and what a pretrained network expects of such data."""
+
+    graph: int
+    meaning: str
+    value: float
+    low: float
+    high: float
+    """Between which nine in ten graphs of the training world are that are like this in size."""
+
+    @property
+    def is_unusual(self) -> bool:
+        """Whether the value is outside."""
+        return not self.low <= self.value <= self.high
+
+
 @dataclass(frozen=True)
 class Contents:
     """What a page shows of a posterior and its predictions for some graphs."""
@@ -79,6 +95,8 @@ class Contents:
     """What raises and lowers the listed edges, by graph and index of the pair in it."""
     weights: Mapping[tuple[int, int], tuple[float, float, float]] = field(default_factory=dict)
     """The mean and the 90 % interval of the weights of the listed edges, if edges have weights."""
+    expectations: tuple[Expectation, ...] = ()
+    """Of a learner that was trained before, and not on these data: what it expects of them."""
     held_out: Predictions | None = None
     """Predictions of the labels by fits that have not seen them, to be scored."""
 
@@ -221,6 +239,8 @@ def _scores(predictions: Predictions) -> Iterator[Figure]:
 
 
 def _parameters(posterior: Posterior) -> Iterator[Parameter]:
+    if not posterior.model.n_free:
+        return
     summary = posterior.summary()
     for name, values in posterior.numbers().items():
         site, _ = posterior.model.scalar_names[name]

@@ -19,7 +19,7 @@ from ..data.dataset import GraphDataset
 from ..data.randomness import Key, split
 from ..errors import InputError, InputTypeError
 from ..infer.posterior import Posterior
-from .page import Contents, page
+from .page import Contents, Expectation, page
 from .reasons import Reasons, reasons
 from .summary import Pair, Summary
 
@@ -66,6 +66,8 @@ class Report(Contents):
         recipe: str = "",
         check_draws: int = 1000,
         reason_draws: int = DRAWS,
+        expectations: Iterable[Expectation] = (),
+        cautions: Iterable[str] = (),
     ) -> Report:
         """Predict and check the graphs, and compute everything that the page shows.
 
@@ -94,11 +96,16 @@ class Report(Contents):
             for large graphs. 0 for no check.
         reason_draws : int
             The largest number of draws behind the explanation of each listed edge; 0 for none.
+        expectations : iterable of Expectation
+            Of a pretrained learner: what it expects of such data, and what they are like.
+        cautions : iterable of str
+            Sentences about how the data differ from what the posterior comes from, beside those
+            that `predict` warns of.
         """
         if isinstance(assumptions, str):
             raise InputTypeError("assumptions must be a list of sentences; got one string.")
         data = as_dataset(data)
-        cautions = _cautions(posterior, data)
+        all_cautions = *_cautions(posterior, data), *cautions
         if predictions is None:
             predictions = predict(posterior, data)
         for name, given in {"predictions": predictions, "held_out": held_out}.items():
@@ -120,10 +127,11 @@ class Report(Contents):
             settings={**rows, "key of the report": key if isinstance(key, int) else "a JAX key"},
             recipe=recipe,
             checks=_checks((prior_key, posterior_key), posterior, data, check_draws),
-            cautions=cautions,
+            cautions=all_cautions,
             terms=tuple(term_curves(posterior, terms_key)) if has_terms else (),
             reasons=_reasons(reasons_key, posterior, data, listed, reason_draws),
             weights=_weights(key, posterior, data, listed) if is_weighted else {},
+            expectations=tuple(expectations),
             held_out=held_out,
         )
 
