@@ -12,6 +12,7 @@ from .predict import EdgeBelief, Predictions, intervals, predict, sample_graphs
 from .propagate import propagate, to_networkx
 from .shift import BeliefWarning
 from .sweep import ThetaSweep, theta_sweep
+from .typicality import typicality
 from .weights import WeightBelief, WeightPredictions, predict_weights
 
 __all__ = [
@@ -46,4 +47,5 @@ __all__ = [
     "term_table",
     "theta_sweep",
     "to_networkx",
+    "typicality",
 ]

@@ -114,7 +114,7 @@ def page(report: Contents) -> str:
     seen = 0 if report.held_out else len(posterior.fingerprint.seen(data))
     block = payload(predictions, posterior, report.checks, report.terms, report.scored)
     library, script = _script(get_plotlyjs()), _script((HERE / "page.js").read_text("utf-8"))
-    reported = Fingerprint.of(data)
+    reported = Fingerprint.without_reference(data)
     return _environment().get_template("page.html.j2").render(
         report=report,
         policy=_policy(library, script),
