@@ -149,10 +149,10 @@ def typicality(posterior: Posterior, data: GraphDataset) -> pd.DataFrame:
     >>> graphs = data.GraphDataset.sample(0, data.ErdosRenyi(0.3), 34, n_nodes=15)
     >>> posterior = infer.Laplace().run(0, infer.EdgeModel(), graphs[:30])
     >>> belief.typicality(posterior, graphs[30:])["p"].round(2).tolist()
-    []
+    [0.87, 0.32, 0.94, 0.32]
     >>> trees = data.GraphDataset.sample(1, data.BarabasiAlbert(1), 4, n_nodes=15)
     >>> belief.typicality(posterior, trees)["p"].round(2).tolist()
-    []
+    [0.03, 0.03, 0.03, 0.03]
     """
     compared = Comparison.of(posterior, data, every=True)
     table = pd.DataFrame({"graph": range(len(data)), "nodes": data.n_nodes, "p": np.nan})

@@ -610,7 +610,9 @@ class GraphLearner(BaseEstimator):
     def terms(self) -> pd.DataFrame:
         """List the terms of an additive readout: how much each moves the logit, if it is needed.
 
-        Of several terms with the same information none is needed; see `term_importance`.
+        Of several terms with the same information none is needed; see `term_importance`. The
+        column `share` says how much of a mixture (``readout="auto"``) has the term; size and need
+        are about that share.
         """
         check_is_fitted(self)
         return belief.term_table(self.posterior_, self.seed_)

@@ -137,6 +137,7 @@ def page(report: Contents) -> str:
         fitted_here=seen,
         held_out=words.HELD_OUT,
         meanings=WORDS,
+        mixed=any(term.share < 1 for term in report.terms),
         needed=list(words.needed(report.terms, posterior.engine)) if report.terms else [],
         n_drawn=min(len(report.terms), TERMS),
         relative=posterior.model.readout.scale == "relative",
