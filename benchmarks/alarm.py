@@ -4,10 +4,10 @@
 
 Shifts of the paper: `GraphLearner(readout="affine")` is fitted to expected distances of 50 random
 geometric graphs, radius 0.32 (the authors', rg032.npz in FOLDER; else our own). It is asked about
-test graphs of the same kind, about the same test graphs with distances of P signals, and about other graphs.
-Numbers of signals are not said, as with distances from elsewhere. Ordinary use: 20 graphs of 20 nodes
-with distances of 200 signals are fitted, and 50 fresh ones of the same kind predicted, a number of draws
-of each of four ensembles.
+test graphs of the same kind, the same with distances of P signals, and graphs of other kinds.
+Numbers of signals are not said, as with distances from elsewhere. Ordinary use: 20 graphs of 20
+nodes with distances of 200 signals are fitted, and 50 fresh ones of the same kind predicted, some
+draws of each of four ensembles.
 
 The table has the share of graphs with p at most 0.05 (`typicality`), the share of calls with one
 graph that warn, the share of calls with all graphs that warn, the error, and the mean confidence.

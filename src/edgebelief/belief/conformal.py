@@ -8,8 +8,8 @@ from scipy.stats import chi2
 
 Rows = Float[np.ndarray, "rows statistics"]
 
-# The weight of independence in the correlations of the statistics. With 0.01 distances of 100 signals
-# are noticed more often, with 0.1 random geometric graphs of another radius, if few were fitted.
+# The weight of independence in the correlations of the statistics. With 0.01 distances of 100
+# signals are noticed more often, with 0.1 graphs of another radius, if few were fitted.
 SHRINKAGE = 0.02
 # Differences below a thousandth do not matter: no statistic has a smaller standard deviation.
 LEAST_SD = 1e-3

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -34,8 +36,19 @@ class FittedWarning(Message, BeliefWarning):
     """Labels to be scored were fitted."""
 
 
+@contextmanager
+def held_out() -> Iterator[None]:
+    """Do not compare graphs with those fitted: all are of one data set, some left out of each fit.
+
+    Of as many fits as there are graphs, one leaves out the most unusual.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnlikeWarning)
+        yield
+
+
 def warn_if_unlike(posterior: Posterior, data: GraphDataset) -> None:
-    """Warn if distances have another scale or noise than the fitted, or graphs another size or kind.
+    """Warn if distances or graphs are of another scale, noise, size or kind than the fitted.
 
     The kind is that of `typicality`, and all graphs together decide: of ordinary calls one in a
     hundred warns; with one graph, and fewer than 99 fitted, one in as many as were fitted. So with

@@ -198,9 +198,7 @@ def _posterior_in(settings: dict[str, Any], arrays: Arrays) -> Posterior:
         weights=arrays["weights"],
         engine=fitted["engine"],
         settings=dict(_decoded(fitted["settings"])),
-        fingerprint=_fingerprint(
-            fitted["fingerprint"], arrays["n_nodes"], arrays.get("reference")
-        ),
+        fingerprint=_fingerprint(fitted["fingerprint"], arrays["n_nodes"], arrays.get("reference")),
         verdict=_verdict(fitted["verdict"]),
         log_evidence=_figure_or_none(fitted["log_evidence"]),
         n_chains=fitted["n_chains"],
@@ -356,9 +354,9 @@ def _reference(names: Any, written: np.ndarray | None) -> Reference:
         return Reference(tuple(names))
     sound = written.dtype == np.float64 and written.ndim == 2 and np.isfinite(written).all()
     sound = sound and written.shape[1] == 1 + len(names) and len(written) <= MOST_GRAPHS
-    demand(sound and has_size(written[:, 0]).all(), "its summaries of graphs are none")
-    n_nodes, values = written[:, 0].astype(int).tolist(), written[:, 1:].tolist()
-    return Reference(tuple(names), tuple(n_nodes), tuple(map(tuple, values)))
+    demand(sound and has_size(written[:, 0].tolist()).all(), "its summaries of graphs are none")
+    n_nodes = tuple(int(n) for n in written[:, 0])
+    return Reference(tuple(names), n_nodes, tuple(map(tuple, written[:, 1:].tolist())))
 
 
 def _figure(value: object) -> float:
