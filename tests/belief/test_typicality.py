@@ -11,7 +11,7 @@ from edgebelief.belief import BeliefWarning, cross_predict, predict, typicality
 from edgebelief.belief.conformal import p_values, together
 from edgebelief.belief.shift import UnlikeWarning, warn_if_unlike
 from edgebelief.data import BarabasiAlbert, ErdosRenyi, GraphDataset, RandomGeometric
-from edgebelief.data.reference import MOST_GRAPHS, SCALE, Reference, affordable
+from edgebelief.data.reference import MOST_GRAPHS, OF_FIT, SCALE, Reference, affordable
 from edgebelief.data.summaries import OF_DISTANCES
 from edgebelief.infer import EdgeModel, Fingerprint, Laplace, Posterior, Verdict
 from edgebelief.networks import DPG
@@ -160,7 +160,8 @@ def test_a_fit_keeps_summaries_of_graphs_that_count_and_have_labels(graphs):
 def test_of_many_or_large_graphs_some_are_summarised():
     many = affordable(np.arange(1000), np.full(1000, 20))
     assert len(many) == MOST_GRAPHS == len(set(many))
-    assert affordable(np.arange(50), np.full(50, 1000)).tolist() == [0, 16, 33, 49]
+    assert affordable(np.arange(50), np.full(50, 500)).tolist() == [0, 7, 14, 21, 28, 35, 42, 49]
+    assert len(affordable(np.arange(50), np.full(50, 1000), OF_FIT)) == 10
     assert affordable(np.arange(3), np.full(3, 20)).tolist() == [0, 1, 2]
 
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from threadpoolctl import threadpool_limits
 
+from ..threads import Workers
 from .dataset import GraphDataset, GraphRecord
 from .summaries import OF_DISTANCES, SMALL, of_distances
 
@@ -18,9 +20,11 @@ MEANINGS = {**OF_DISTANCES, SCALE: "median distance, logarithm"}
 # a thousand an eigendecomposition takes many seconds.
 FEWEST_NODES, MOST_NODES = 5, 1000
 # At most so many graphs are summarised at once: more would hardly sharpen a p-value, and each of 20
-# nodes takes a millisecond. And the cubes of their numbers of nodes add up to no more than that of
-# four graphs of 1000 nodes, which take a second or two.
-MOST_GRAPHS, MOST_WORK = 200, 4e9
+# nodes takes a millisecond.
+MOST_GRAPHS = 200
+# And the cubes of their numbers of nodes add up to no more than that of so many graphs of 1000
+# nodes, each of which takes half a second: ten in a fit, which takes minutes, one in a prediction.
+OF_FIT, OF_PREDICTION = 1e10, 1e9
 
 
 @dataclass(frozen=True)
@@ -54,11 +58,11 @@ class Reference:
     def of(cls, data: GraphDataset, indices: Iterable[int]) -> Reference:
         """Summarise some graphs of a data set."""
         records = [data[t] for t in indices]
-        return cls(
-            tuple(MEANINGS),
-            tuple(len(record.names) for record in records),
-            tuple(tuple(_statistics(record).tolist()) for record in records),
-        )
+        # Cores are busy with graphs; libraries that use all of them for each would wait for each
+        # other.
+        with Workers() as workers, threadpool_limits(1):
+            values = [tuple(each.tolist()) for each in workers.map(_statistics, records)]
+        return cls(tuple(MEANINGS), tuple(len(r.names) for r in records), tuple(values))
 
     @property
     def array(self) -> Float[np.ndarray, "graphs statistics"]:
@@ -75,13 +79,13 @@ def has_size(n_nodes: Sequence[int]) -> Bool[np.ndarray, " graphs"]:
 
 
 def affordable(
-    indices: Int[np.ndarray, " graphs"], n_nodes: Sequence[int]
+    indices: Int[np.ndarray, " graphs"], n_nodes: Sequence[int], most_work: float = OF_PREDICTION
 ) -> Int[np.ndarray, " some"]:
     """Return the graphs at these indices, or evenly spaced ones of them if they are too many."""
     if not len(indices):
         return indices
     work = float((np.asarray(n_nodes, float)[indices] ** 3).mean())
-    most = int(min(MOST_GRAPHS, max(MOST_WORK // work, 1)))
+    most = int(min(MOST_GRAPHS, max(most_work // work, 1)))
     if len(indices) <= most:
         return indices
     return indices[np.linspace(0, len(indices) - 1, most).round().astype(int)]

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, as_key, generator
-from ..data.reference import Reference, affordable, has_size
+from ..data.reference import OF_FIT, Reference, affordable, has_size
 from ..errors import InputError
 from ..room import MOST_DRAWS
 from ..validate import check_whole
@@ -54,7 +54,7 @@ class Fingerprint:
         counted = np.ones(len(data)) if counts is None else np.asarray(counts)
         labelled = np.array([bool(record.known.any()) for record in data])
         fitted = np.flatnonzero((counted > 0) & labelled & has_size(data.n_nodes))
-        reference = Reference.of(data, affordable(fitted, data.n_nodes))
+        reference = Reference.of(data, affordable(fitted, data.n_nodes, OF_FIT))
         return replace(cls.without_reference(data, counts), reference=reference)
 
     @classmethod
