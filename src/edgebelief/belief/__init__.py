@@ -10,7 +10,7 @@ from .explain import TermCurve, explain, explain_edges, term_curves, term_table
 from .importance import term_importance
 from .predict import EdgeBelief, Predictions, intervals, predict, sample_graphs
 from .propagate import propagate, to_networkx
-from .shift import BeliefWarning
+from .shift import BeliefWarning, UnlikeWarning
 from .sweep import ThetaSweep, theta_sweep
 from .typicality import typicality
 from .weights import WeightBelief, WeightPredictions, predict_weights
@@ -26,6 +26,7 @@ __all__ = [
     "Predictions",
     "TermCurve",
     "ThetaSweep",
+    "UnlikeWarning",
     "WeightBelief",
     "WeightPredictions",
     "compare",
