@@ -14,6 +14,7 @@ import safetensors.numpy
 
 from edgebelief import load
 from edgebelief.data import ErdosRenyi, GraphDataset, smooth_signals
+from edgebelief.data.reference import Reference
 from edgebelief.estimators import GraphLearner
 from edgebelief.evidence import ForestImportance, Precision
 from edgebelief.infer import (
@@ -208,6 +209,18 @@ def test_a_model_of_many_graphs_is_kept(data, path):
     assert loaded(learner, path).posterior_.fingerprint == many
 
 
+def test_an_older_file_has_no_summaries_to_compare_graphs_with(exact, data, path):
+    exact.save(path)
+    kind, settings, arrays = modelfile.read(path)
+    assert load(path).posterior_.fingerprint.reference == Reference.of(data, range(6))
+    del settings["posterior"]["fingerprint"]["reference"], arrays["reference"]
+    modelfile.write(path, kind, settings, arrays)
+    old = load(path)
+    assert len(old.posterior_.fingerprint.reference) == 0
+    assert old.typicality(data)["p"].isna().all()
+    np.testing.assert_array_equal(old.predict_proba(data), exact.predict_proba(data))
+
+
 def test_a_comparison_comes_back_and_old_names_of_its_columns_become_new_ones(data, path):
     learner = by_hand(data, MAP(), 1)
     columns = ["elpd", "se", "behind", "se_behind", "largest_k", "refits", "log_evidence"]
@@ -338,6 +351,10 @@ SETTINGS = [
         for key in ("n_graphs", "n_labels", "scale", "n_signals", "digest")
         for value in ([], {}, -1, True, np.nan)
     ],
+    *[
+        ((*POSTERIOR, "fingerprint", "reference"), value)
+        for value in (None, "x", ["x"], [3] * 15, ["x"] * 15, {})
+    ],
     ((*POSTERIOR, "fingerprint", "n_graphs"), 10**18),
     ((*POSTERIOR, "fingerprint", "n_labels"), 1e18),
     ((*POSTERIOR, "fingerprint", "n_signals"), "x"),
@@ -425,6 +442,17 @@ ARRAYS = [
             lambda x: np.full_like(x, 2**62),  # whose sum runs over
             lambda x: np.full_like(x, 2**63 - 1),
             lambda x: x + np.where(np.arange(x.size) < 4, 2**62, 0),  # and comes out right
+        )
+    ],
+    *[
+        ("reference", change)
+        for change in (
+            lambda x: x[:, :-1],
+            lambda x: x * np.nan,
+            lambda x: -x,
+            lambda x: x[None],
+            lambda x: x.astype(np.float32),
+            lambda x: np.repeat(x, 1000, axis=0),
         )
     ],
     ("stat.diverging", lambda x: np.ones((2, 3), bool)),

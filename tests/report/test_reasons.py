@@ -197,6 +197,10 @@ def test_needed_terms_are_named():
     assert said(*yes) == "<strong>The labels need every one of them.</strong>"
     assert said(yes[0]) == "<strong>The labels need <bdi>near</bdi>.</strong>"
     assert "the labels need none of them" in said(*no)
+    some = [yes[0]._replace(share=0.4), no[0]._replace(share=0.0)]
+    assert said(*some).startswith("The model is a mixture of parts with some of the terms.")
+    assert "need <bdi>near</bdi>." in said(*some)
+    assert said(some[1]) == "The model is a mixture of parts without any of them."
     point = curve("near", 1.0)._replace(low=np.ones(5), mean=np.ones(5), high=np.ones(5))
     assert said(point).startswith("NUTS gives a point estimate without a credible band")
 

@@ -10,8 +10,9 @@ from .explain import TermCurve, explain, explain_edges, term_curves, term_table
 from .importance import term_importance
 from .predict import EdgeBelief, Predictions, intervals, predict, sample_graphs
 from .propagate import propagate, to_networkx
-from .shift import BeliefWarning
+from .shift import BeliefWarning, UnlikeWarning
 from .sweep import ThetaSweep, theta_sweep
+from .typicality import typicality
 from .weights import WeightBelief, WeightPredictions, predict_weights
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Predictions",
     "TermCurve",
     "ThetaSweep",
+    "UnlikeWarning",
     "WeightBelief",
     "WeightPredictions",
     "compare",
@@ -46,4 +48,5 @@ __all__ = [
     "term_table",
     "theta_sweep",
     "to_networkx",
+    "typicality",
 ]

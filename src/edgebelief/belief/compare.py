@@ -28,6 +28,7 @@ from ..infer.model import EdgeModel, check_weights
 from ..infer.posterior import Posterior
 from .metrics import brier, ece, error, nll
 from .predict import predict
+from .shift import held_out
 
 # Draws that are weighted; fits that are repeated for one model at most, those of the graphs with
 # the largest Pareto k.
@@ -98,7 +99,8 @@ def leave_one_out(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InferenceWarning)
             without = engine.run(keys[t], posterior.model, data, others)
-        scores[t], refitted[t] = predict(without, data[t : t + 1]).log_scores[0], True
+        with held_out():
+            scores[t], refitted[t] = predict(without, data[t : t + 1]).log_scores[0], True
     return LeftOut(scores, k, refitted)
 
 

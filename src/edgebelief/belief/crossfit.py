@@ -20,6 +20,7 @@ from ..data.randomness import Key, as_key, generator
 from ..errors import InputError, SettingError
 from ..validate import check_choice
 from .predict import EdgeBelief, Predictions
+from .shift import held_out
 
 HeldOut = Literal["nodes", "graphs"]
 # Five folds of nodes leave 64 % of the labels of a graph to each fit.
@@ -78,7 +79,8 @@ def cross_predict(
     True
     """
     made = folds(key, data, cv, n_folds)
-    return together(data, made, (fit_and_predict(*fold) for fold in made))
+    with held_out():
+        return together(data, made, (fit_and_predict(*fold) for fold in made))
 
 
 def together(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import equinox as eqx
@@ -11,11 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 from jax import lax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from ..data.randomness import Key
 from ..errors import InputError, InputTypeError
 from ..infer.batch import Batch, ForwardModel
+from ..infer.engines.mixture import Mixture
 from ..infer.posterior import Posterior
 from ..readouts.curves import coefficient_slices
 from .predict import DataLike, as_dataset, batch_of_one, predict, quantiles_of
@@ -157,6 +159,9 @@ class TermCurve(NamedTuple):
     """The root mean square of the term over the fitted pairs, in units of the logit."""
     levels: tuple[str, ...] = ()
     """The names of the points, if the feature is a category."""
+    share: float = 1.0
+    """The share of the posterior that has the term: below one where it is a mixture of models with
+    some of the terms. All else is about this share."""
 
     @property
     def matters(self) -> bool:
@@ -186,26 +191,47 @@ def _functions(posterior: Posterior, key: Key | int) -> list[TermCurve]:
     readout = posterior.model.readout
     if not readout.terms:
         raise InputTypeError(f"{type(readout).__name__} has no curves; Additive has.")
-    draws = posterior.draws(key, 4 * DRAWS)
-    coefficients = np.asarray(readout.coefficients(draws["scales"], draws["curves"]))
     curves, slices = [], coefficient_slices(readout.terms)
+    coefficients: dict[bytes, np.ndarray] = {}  # for each set of draws that have a term
     for term in readout.terms:
-        of_term, x = coefficients[:, slices[term.name]], term.curve.points
+        has_term = np.ones(posterior.n_draws, bool)
+        if posterior.engine == Mixture.__name__:
+            has_term = (posterior.params["curves"][:, slices[term.name]] != 0).any(1)
+        if (pattern := has_term.tobytes()) not in coefficients:
+            draws = _that_are(posterior, has_term).draws(key, 4 * DRAWS)
+            coefficients[pattern] = np.asarray(
+                readout.coefficients(draws["scales"], draws["curves"])
+            )
+        share = min(float(posterior.weights @ has_term), 1.0)
+        of_term, x = coefficients[pattern][:, slices[term.name]], term.curve.points
         f = of_term @ np.asarray(term.curve.columns(jnp.asarray(x)), float).T
         mean, sd = f.mean(0), np.maximum(f.std(0), 1e-12)
         half = np.quantile((np.abs(f - mean) / sd).max(1), LEVEL) * sd
         squares = np.einsum("di,ij,dj->d", of_term, term.curve.gram, of_term)
         size = float(np.sqrt(max(squares.mean(), 0.0)))
-        levels = term.curve.names
-        curves.append(TermCurve(term.name, x, mean, mean - half, mean + half, size, levels))
+        low, high, levels = mean - half, mean + half, term.curve.names
+        curves.append(TermCurve(term.name, x, mean, low, high, size, levels, share))
     return sorted(curves, key=lambda curve: -curve.size)
 
 
+def _that_are(posterior: Posterior, kept: Bool[np.ndarray, " draws"]) -> Posterior:
+    """Return the posterior of the draws that are kept; the same if that is all of them, or none.
+
+    In a mixture, draws of parts that do not have a term have zeros for it.
+    """
+    weights = posterior.weights * kept
+    if kept.all() or weights.sum() == 0:
+        return posterior
+    return replace(posterior, weights=weights / weights.sum())
+
+
 def term_table(posterior: Posterior, key: Key | int = 0) -> pd.DataFrame:
-    """Tabulate the terms of an additive readout: the size of each, and whether it is needed.
+    """Tabulate the terms of an additive readout: size, whether it is needed, and the share with it.
 
     A term is needed if the band of its curve excludes zero at any point; that of a function of
-    several features at any of its landmarks.
+    several features at any of its landmarks. Where the posterior is a mixture of models with some
+    of the terms, `size` and `needed` are about those that have the term, and `share` is how much of
+    the mixture that is; else it is one.
 
     Examples
     --------
@@ -213,7 +239,7 @@ def term_table(posterior: Posterior, key: Key | int = 0) -> pd.DataFrame:
     >>> graphs = data.GraphDataset.sample(0, data.RandomGeometric(0.4), 10, 10, n_signals=100)
     >>> model = infer.EdgeModel(readout=readouts.Additive(features=("z", "rank sum")))
     >>> belief.term_table(infer.Exact().run(0, model, graphs)).columns.tolist()
-    ['term', 'size', 'needed']
+    ['term', 'size', 'needed', 'share']
     """
-    rows = [(curve.name, curve.size, curve.matters) for curve in _functions(posterior, key)]
-    return pd.DataFrame(rows, columns=["term", "size", "needed"])
+    rows = [(c.name, c.size, c.matters, c.share) for c in _functions(posterior, key)]
+    return pd.DataFrame(rows, columns=["term", "size", "needed", "share"])

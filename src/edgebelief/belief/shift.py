@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
 from ..data.dataset import GraphDataset
 from ..errors import Message, Remedy, Setting
 from ..infer.posterior import Fingerprint, Posterior
+from .typicality import Comparison
 
 # A warning is due if the distances are larger or smaller than the fitted ones by this factor, or if
 # their relative noise, sqrt(2/P) for P signals, differs by this much.
@@ -25,23 +28,46 @@ class BeliefWarning(UserWarning):
     """
 
 
+class UnlikeWarning(BeliefWarning):
+    """Graphs are unlike those that were fitted: see `typicality`."""
+
+
 class FittedWarning(Message, BeliefWarning):
     """Labels to be scored were fitted."""
 
 
+@contextmanager
+def held_out() -> Iterator[None]:
+    """Do not compare graphs with those fitted: all are of one data set, some left out of each fit.
+
+    Of as many fits as there are graphs, one leaves out the most unusual.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnlikeWarning)
+        yield
+
+
 def warn_if_unlike(posterior: Posterior, data: GraphDataset) -> None:
-    """Warn if distances have another scale or noise than the fitted, or graphs another size."""
-    fitted, new = posterior.fingerprint, Fingerprint.of(data)
+    """Warn if distances or graphs are of another scale, noise, size or kind than the fitted.
+
+    The kind is that of `typicality`, and all graphs together decide: of ordinary calls one in a
+    hundred warns; with one graph, and fewer than 99 fitted, one in as many as were fitted. So with
+    one graph, and fewer than 19 fitted, there is no warning. Where noise or size differ that is
+    the warning, and no other is given.
+    """
+    fitted, new = posterior.fingerprint, Fingerprint.without_reference(data)
     problems = []
     larger = new.scale / fitted.scale if fitted.scale else np.inf
     ratio = 1.0 if new.scale == fitted.scale else larger  # both may be zero
-    if not 1 / SCALE < ratio < SCALE:
+    rescaled = not 1 / SCALE < ratio < SCALE
+    if rescaled:
         divide = f", or divide by {ratio:.3g}" if 0 < ratio < np.inf else ""
         problems.append(
             f"the distances are {ratio:.3g} times those that were fitted (medians {new.scale:.3g} "
             f"and {fitted.scale:.3g}). A network reads them on the fitted scale: use the same "
             f"definition (mean or sum over signals?){divide}."
         )
+    n_known = len(problems)
     if new.n_signals is not None and fitted.n_signals is not None:
         noise = [float(np.sqrt(2 / n)) for n in (new.n_signals, fitted.n_signals)]
         if abs(noise[0] - noise[1]) > NOISE:
@@ -63,6 +89,10 @@ def warn_if_unlike(posterior: Posterior, data: GraphDataset) -> None:
         )
     for problem in problems:
         warnings.warn(problem, BeliefWarning, stacklevel=3)
+    if len(problems) == n_known:
+        compared = Comparison.of(posterior, data, scale=not rescaled)
+        if compared is not None and compared.are_unlike:
+            warnings.warn(compared.sentence(), UnlikeWarning, stacklevel=3)
 
 
 def warn_if_fitted(fitted: Fingerprint, data: GraphDataset) -> None:

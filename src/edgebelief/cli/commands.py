@@ -378,6 +378,8 @@ def explained(
         this.show(table, "terms, by how much they move the logit", most=len(table))
         needed = table["needed"].sum()
         this.say(f"the labels need {needed} of {len(table)}; the bands of the others hold zero")
+        if (table["share"] < 1).any():
+            this.say("size and need are about the share of the mixture that has the term")
         if needed < len(table):
             this.say(
                 "terms with the same information hide each other: see term_importance (Python)"

@@ -640,10 +640,30 @@ class GraphLearner(BaseEstimator):
         _, data = self._given(X, covariates=covariates)
         return belief.explain(self.seed_, self.posterior_, data, source, target, graph)
 
+    def typicality(self, X: Any, *, covariates: Any = None) -> pd.DataFrame:
+        """Compare each graph with those that were fitted, by statistics of its distances.
+
+        A small p says that the graph is unlike them, so that belief in its edges may be too sure;
+        `predict_proba` warns if the graphs of a call are. See `edgebelief.belief.typicality`.
+
+        Examples
+        --------
+        >>> from edgebelief import GraphLearner, data
+        >>> graphs = data.GraphDataset.sample(0, data.ErdosRenyi(0.3), 34, n_nodes=15)
+        >>> trees = data.GraphDataset.sample(1, data.BarabasiAlbert(1), 4, n_nodes=15)
+        >>> learner = GraphLearner(readout="affine", inference="laplace").fit(graphs[:30])
+        >>> bool(learner.typicality(graphs[30:])["p"].min() > learner.typicality(trees)["p"].max())
+        True
+        """
+        _, data = self._given(X, covariates=covariates)
+        return belief.typicality(self.posterior_, data)
+
     def terms(self) -> pd.DataFrame:
         """List the terms of an additive readout: how much each moves the logit, if it is needed.
 
-        Of several terms with the same information none is needed; see `term_importance`.
+        Of several terms with the same information none is needed; see `term_importance`. The
+        column `share` says how much of a mixture (``readout="auto"``) has the term; size and need
+        are about that share.
         """
         check_is_fitted(self)
         return belief.term_table(self.posterior_, self.seed_)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -13,6 +13,7 @@ from jaxtyping import Float
 
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key, as_key, generator
+from ..data.reference import OF_FIT, Reference, affordable, has_size
 from ..errors import InputError
 from ..room import MOST_DRAWS
 from ..validate import check_whole
@@ -41,12 +42,26 @@ class Fingerprint:
     """A hash of distances and labels."""
     digests: tuple[str, ...] = ()
     """A short hash of the distances and labels of each graph that counts; none in older files."""
+    reference: Reference = field(default_factory=Reference)
+    """Summaries of graphs that count and have labels, to compare new ones with; of at most 200, and
+    of fewer that are large. None in older files."""
 
     @classmethod
     def of(
         cls, data: GraphDataset, counts: Float[np.ndarray, " graphs"] | None = None
     ) -> Fingerprint:
         """Summarise data; `counts` says how often each graph counts, once by default."""
+        counted = np.ones(len(data)) if counts is None else np.asarray(counts)
+        labelled = np.array([bool(record.known.any()) for record in data])
+        fitted = np.flatnonzero((counted > 0) & labelled & has_size(data.n_nodes))
+        reference = Reference.of(data, affordable(fitted, data.n_nodes, OF_FIT))
+        return replace(cls.without_reference(data, counts), reference=reference)
+
+    @classmethod
+    def without_reference(
+        cls, data: GraphDataset, counts: Float[np.ndarray, " graphs"] | None = None
+    ) -> Fingerprint:
+        """Summarise data as `of` does, but for the summaries of single graphs, which take time."""
         digest, digests = hashlib.sha256(), []
         for t, record in enumerate(data):
             of_graph = hashlib.sha256()
@@ -69,7 +84,7 @@ class Fingerprint:
 
     def seen(self, data: GraphDataset) -> list[int]:
         """Return the indices of the graphs with labels that are the same, labels and all, here."""
-        other, known = Fingerprint.of(data), [record.known.any() for record in data]
+        other, known = Fingerprint.without_reference(data), [record.known.any() for record in data]
         if not self.digests:  # an older file, which knows only of all graphs together
             same = [other.digest == self.digest] * len(data)
         else:

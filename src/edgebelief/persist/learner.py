@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ..data.covariates import MAX_COVARIATES
+from ..data.reference import MOST_GRAPHS, Reference, has_size
 from ..evidence import Custom, Evidence, check_names
 from ..infer import EdgeModel, Engine, Finding, Fingerprint, Likelihood, Posterior, Prior, Verdict
 from ..infer.exact.theta import ThetaPosterior
@@ -88,6 +89,8 @@ def _posterior_out(posterior: Posterior) -> tuple[dict[str, Any], Arrays]:
     """Return a posterior and its model as settings and arrays."""
     verdict, fingerprint = posterior.verdict, dataclasses.asdict(posterior.fingerprint)
     n_nodes = fingerprint.pop("n_nodes")  # an array, for there may be many graphs
+    reference = posterior.fingerprint.reference
+    fingerprint["reference"] = list(reference.names)  # the names of the columns of an array
     settings: dict[str, Any] = {
         "model": {name: _encoded(getattr(posterior.model, name)) for name in MODEL},
         "posterior": {
@@ -104,6 +107,9 @@ def _posterior_out(posterior: Posterior) -> tuple[dict[str, Any], Arrays]:
         },
     }
     arrays = {"weights": np.asarray(posterior.weights), "n_nodes": np.array(n_nodes, np.int64)}
+    if len(reference):
+        columns = np.array(reference.n_nodes, float)[:, None], reference.array
+        arrays["reference"] = np.concatenate(columns, axis=1)
     arrays |= {f"param.{name}": np.asarray(v) for name, v in posterior.params.items()}
     arrays |= {f"stat.{name}": np.asarray(v) for name, v in posterior.sample_stats.items()}
     if posterior.model.readout.terms:
@@ -192,7 +198,7 @@ def _posterior_in(settings: dict[str, Any], arrays: Arrays) -> Posterior:
         weights=arrays["weights"],
         engine=fitted["engine"],
         settings=dict(_decoded(fitted["settings"])),
-        fingerprint=_fingerprint(fitted["fingerprint"], arrays["n_nodes"]),
+        fingerprint=_fingerprint(fitted["fingerprint"], arrays["n_nodes"], arrays.get("reference")),
         verdict=_verdict(fitted["verdict"]),
         log_evidence=_figure_or_none(fitted["log_evidence"]),
         n_chains=fitted["n_chains"],
@@ -320,7 +326,9 @@ def check_network(network: Network) -> None:
             demand(finite, f"its {name} is {value}")
 
 
-def _fingerprint(written: dict[str, Any], n_nodes: np.ndarray) -> Fingerprint:
+def _fingerprint(
+    written: dict[str, Any], n_nodes: np.ndarray, reference: np.ndarray | None
+) -> Fingerprint:
     sound = n_nodes.dtype == np.int64 and n_nodes.ndim == 1 and (n_nodes >= 2).all()
     demand(sound and len(n_nodes) == written["n_graphs"], "its numbers of nodes are none")
     demand(type(written["n_labels"]) is int and written["n_labels"] >= 1, "it has no labels")
@@ -331,7 +339,24 @@ def _fingerprint(written: dict[str, Any], n_nodes: np.ndarray) -> Fingerprint:
     digest, digests = written["digest"], written.get("digests", [])  # those of older files
     demand(all(isinstance(each, str) for each in (digest, *digests)), "its digest is no text")
     sizes, n_labels = tuple(n_nodes.tolist()), written["n_labels"]
-    return Fingerprint(len(n_nodes), sizes, n_labels, scale, n_signals, digest, tuple(digests))
+    return Fingerprint(
+        len(n_nodes), sizes, n_labels, scale, n_signals, digest, tuple(digests),
+        _reference(written.get("reference", []), reference),
+    )  # fmt: skip
+
+
+def _reference(names: Any, written: np.ndarray | None) -> Reference:
+    """Return summaries of graphs from their names and an array; none from an older file."""
+    demand(isinstance(names, list), "its summaries have no names")
+    demand(all(isinstance(name, str) for name in names), "its summaries have no names")
+    demand(len(set(names)) == len(names), "its summaries have the same names")
+    if written is None:
+        return Reference(tuple(names))
+    sound = written.dtype == np.float64 and written.ndim == 2 and np.isfinite(written).all()
+    sound = sound and written.shape[1] == 1 + len(names) and len(written) <= MOST_GRAPHS
+    demand(sound and has_size(written[:, 0].tolist()).all(), "its summaries of graphs are none")
+    n_nodes = tuple(int(n) for n in written[:, 0])
+    return Reference(tuple(names), n_nodes, tuple(map(tuple, written[:, 1:].tolist())))
 
 
 def _figure(value: object) -> float:

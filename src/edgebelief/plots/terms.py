@@ -87,7 +87,8 @@ class TermsDisplay:
                 axis.fill_between(curve.x, curve.low, curve.high, color=color, alpha=0.25, lw=0)
                 axis.plot(curve.x, curve.mean, color=color, lw=2.2)
             needed = "" if curve.matters else ", not needed"
-            title = f"{shortened(curve.name, LONGEST)}: {curve.size:.2g}{needed}"
+            share = f", in {curve.share:.0%}" if curve.share < 1 else ""  # of a mixture
+            title = f"{shortened(curve.name, LONGEST)}: {curve.size:.2g}{share}{needed}"
             # Users choose the names, so a dollar sign must not start a formula.
             axis.set_title(title, loc="left", fontsize=11, parse_math=False)
             label = shortened(WORDS.get(curve.name, curve.name), 2 * LONGEST)

@@ -132,7 +132,7 @@ def page(report: Contents) -> str:
     seen = 0 if report.held_out else len(posterior.fingerprint.seen(data))
     block = payload(predictions, posterior, report.checks, report.terms, report.scored)
     library, script = _script(get_plotlyjs()), _script((HERE / "page.js").read_text("utf-8"))
-    reported = Fingerprint.of(data)
+    reported = Fingerprint.without_reference(data)
     return _environment().get_template("page.html.j2").render(
         report=report,
         policy=_policy(library, script),
@@ -155,6 +155,7 @@ def page(report: Contents) -> str:
         fitted_here=seen,
         held_out=words.HELD_OUT,
         meanings=WORDS,
+        mixed=any(term.share < 1 for term in report.terms),
         needed=list(words.needed(report.terms, posterior.engine)) if report.terms else [],
         n_drawn=min(len(report.terms), TERMS),
         relative=posterior.model.readout.scale == "relative",

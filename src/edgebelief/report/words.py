@@ -235,10 +235,19 @@ def rightness(predictions: Predictions, seen: int, held_out: bool = False) -> It
 
 def needed(terms: Sequence[TermCurve], engine: str) -> Iterator[Markup]:
     """Yield which terms the labels need, and which they do not."""
-    if all((curve.low == curve.high).all() for curve in terms):
+    present = [curve for curve in terms if curve.share > 0]
+    if not present:
+        yield said("The model is a mixture of parts without any of them.")
+        return
+    if all((curve.low == curve.high).all() for curve in present):
         text = "{} gives a point estimate without a credible band: which terms matter is unknown."
         yield said(text, engine)
         return
+    if any(curve.share < 1 for curve in terms):
+        yield said(
+            "The model is a mixture of parts with some of the terms. What is said and drawn of "
+            "a term is about the parts that have it."
+        )
     yes = [curve.name for curve in terms if curve.matters]
     no = [curve.name for curve in terms if not curve.matters]
     if not yes:
