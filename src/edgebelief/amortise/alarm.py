@@ -20,6 +20,7 @@ from ..errors import InputError
 from .features import facts, features
 from .networkfile import write_tree
 from .temper import Rule
+from .trees import Trees
 from .typical import Reference, Typicality, typicality
 from .weights import SHA256
 
@@ -69,9 +70,10 @@ def save_alarm(path: Path, alarm: Alarm, weights: str) -> None:
     reference = {
         name: np.asarray(value, np.float16 if name in HALF else np.float32)
         for name, value in alarm.reference._asdict().items()
+        if name != "trees"
     }
     rule = Rule(*(np.asarray(x, np.float32) for x in alarm.rule))
-    stored = Alarm(Reference(**reference), rule)
+    stored = Alarm(Reference(**reference, trees=_small(alarm.reference.trees)), rule)
     if not all(np.isfinite(x).all() for x in jax.tree.leaves(stored)):
         raise InputError("has numbers that are not finite.", argument="alarm")
     size = sum(x.nbytes for x in jax.tree.leaves(stored))
@@ -88,11 +90,13 @@ def load_alarm(path: Path, weights: str) -> Alarm:
     try:
         with safe_open(path, framework="numpy") as file:
             about = file.metadata() or {}
-            parts: list[Any] = [
-                kind(*(file.get_tensor(f"{name}.{field}") for field in kind._fields))
-                for name, kind in (("reference", Reference), ("rule", Rule))
-            ]
-            alarm = Alarm(*parts)
+
+            def read(kind: Any, at: str, **parts: Any) -> Any:
+                names = [name for name in kind._fields if name not in parts]
+                return kind(**{name: file.get_tensor(f"{at}.{name}") for name in names}, **parts)
+
+            trees = read(Trees, "reference.trees")
+            alarm = Alarm(read(Reference, "reference", trees=trees), read(Rule, "rule"))
             is_whole = about["arrays"] == _digest(alarm)
     except (OSError, SafetensorError, KeyError):
         is_whole = False
@@ -107,6 +111,16 @@ def load_alarm(path: Path, weights: str) -> Alarm:
         remedy = "Run `python -m edgebelief.amortise --alarm`"
         raise InputError(problem, where=path, remedy=remedy)
     return alarm
+
+
+def _small(trees: Trees) -> Trees:
+    """Return trees whose columns and nodes are numbered in bytes: there are fewer than 128."""
+    return trees._replace(
+        feature=np.asarray(trees.feature, np.int8),
+        left=np.asarray(trees.left, np.int8),
+        right=np.asarray(trees.right, np.int8),
+        value=np.asarray(trees.value, np.float16),
+    )
 
 
 def _digest(alarm: Alarm) -> str:

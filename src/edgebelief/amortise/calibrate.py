@@ -3,11 +3,12 @@
     1. Draw cases of the training world, of all sizes, and of the strangers for fitting; run the
        network on them.
     2. On half of the training world: principal directions of the states, regressions of features
-       on facts, the Mahalanobis distance; with the strangers, the discriminant.
+       on facts, the Mahalanobis distance; with the strangers, the trees of the discriminant.
     3. On the other half: what inputs are compared with.
     4. The rule: slope and doubt as monotone functions of the surprise that minimise the NLL over
-       that of the base rate, averaged over training world and strangers. The surprise of a stranger
-       is by a discriminant that has not seen its kind: for new ones it will not have either.
+       that of the base rate, averaged over strangers, and leave the training world as it is. The
+       surprise of a stranger is by a discriminant that has not seen its kind: of new ones it will
+       not have either.
 
 Everything follows from the seed and the weights; no number was chosen by looking at one network.
 """
@@ -20,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import expit, logit, xlogy
+from scipy.special import logit, xlogy
 
 from .alarm import Alarm
 from .cases import Case, world_cases
@@ -28,29 +29,41 @@ from .features import DIRECTIONS, READABLE, facts, features
 from .predict import evaluate
 from .strangers import FIT, draw_stranger
 from .temper import Law, Rule, nll, stated_law, temper
-from .typical import Reference, basis, columns_of, nearest, residuals, scores, surprise
+from .trees import Trees, grow
+from .typical import (
+    Reference,
+    basis,
+    columns_of,
+    larger,
+    nearest,
+    residuals,
+    scores,
+    surprise,
+)
 from .weights import pretrained
 
 # Draws of the training world, by numbers of nodes. Large graphs are slow and vary little.
 SIZES = ((500, (5, 12)), (1100, (10, 20)), (700, (15, 40)), (160, (41, 90)), (40, (91, 200)))
 # Draws of each stranger.
-EACH = 80
+EACH = 90
 # So many pairs of a graph are enough for the principal directions, and for the rule.
 PAIRS_OF_STATES, PAIRS = 40, 150
 # Draws of the training world that the rule is fitted to.
 MOST_WORLD = 500
-# Ridges: of the regressions on facts, in draws; of covariances, in squared spreads; of the
-# discriminant, in draws.
-RIDGE, SHRINK, PENALTY = 1.0, 0.05, 10.0
+# Ridges: of the regressions on facts, in draws; of covariances, in squared spreads.
+RIDGE, SHRINK = 1.0, 0.05
 # Strangers weigh half as much as the training world in the discriminant: the alarm is to be rare.
 STRANGERS_WEIGH = 0.5
 # The rule: its knots in surprise, and the values it may have there.
 KNOTS = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0])
 SLOPES = np.array([1.0, 0.85, 0.7, 0.55, 0.4, 0.3, 0.2, 0.1, 0.0])
 DOUBTS = np.array([0.0, 0.3, 0.6, 1.0, 1.5, 2.5])
-# Tempering may raise the NLL of the training world by this share; the weight of the training world
-# is doubled until it does not.
+# Tempering may raise the NLL of the training world by this share, in sum and of a typical graph;
+# the weight of the training world is doubled until it does not.
 BEARABLE = 0.005
+HEAVIEST = 2.0**20
+# NLL of a pair that are as good as zero: below them, ratios mean nothing.
+NEARLY_ZERO = 1e-3
 # The density is stated as a range of this factor to both sides, as far as that is below the limit.
 FACTOR, LIMIT = 1.5, 0.95
 # Densities of 0 and 1 have no logit: half an edge more, and half a pair without one.
@@ -140,13 +153,14 @@ def _reference(
         (run.facts, _rows(run, middle, directions)) for run in (world, strangers)
     )
     nothing = np.zeros(0)
+    no_trees = Trees(*(np.zeros((0, 1)) for _ in Trees._fields))
     reference = Reference(
         middle,
         directions,
         *_regressions(known[fitted], rows[fitted]),
         whitening=np.eye(rows.shape[1]),
         shift=np.zeros(rows.shape[1]),
-        discriminant=nothing,
+        trees=no_trees,
         facts=known[held],
         readable=rows[held, :READABLE],
         distance=nothing,
@@ -157,14 +171,11 @@ def _reference(
     r, r_s = residuals(reference, known, rows), residuals(reference, known_s, rows_s)
     covariance = np.cov(r[fitted].T) + SHRINK * np.eye(r.shape[1])
     values, vectors = np.linalg.eigh(covariance)
-    reference = reference._replace(
-        whitening=vectors / np.sqrt(values), shift=r[fitted].mean(0), discriminant=nothing
-    )
+    reference = reference._replace(whitening=vectors / np.sqrt(values), shift=r[fitted].mean(0))
     columns, columns_s = columns_of(r, known), columns_of(r_s, known_s)
 
     def finished(kept: np.ndarray) -> Reference:
-        b = _discriminant(columns[fitted], columns_s[kept])
-        one = reference._replace(discriminant=b)
+        one = reference._replace(trees=_discriminant(columns[fitted], columns_s[kept]))
         distance, odds = scores(one, known[held], r[held])
         one = one._replace(distance=distance, odds=odds)
         return one._replace(unlike=_against_others(one))
@@ -215,19 +226,12 @@ def _densities(world: Run) -> np.ndarray:
     return np.array([*mean, (y - np.polyval(mean, np.log(n))).std()])
 
 
-def _discriminant(world: np.ndarray, strangers: np.ndarray) -> np.ndarray:
-    """Fit a logistic regression with a ridge by Newton's method: 1 for strangers."""
-    a = np.vstack([world, strangers])
+def _discriminant(world: np.ndarray, strangers: np.ndarray) -> Trees:
+    """Grow trees that tell strangers from the training world."""
+    columns = np.vstack([world, strangers])
     y = np.r_[np.zeros(len(world)), np.ones(len(strangers))]
     weight = np.where(y == 1, STRANGERS_WEIGH * len(world) / len(strangers), 1.0)
-    ridge = PENALTY * np.eye(a.shape[1])
-    b = np.zeros(a.shape[1])
-    for _ in range(30):  # ten are enough; the objective is convex
-        p = expit(a @ b)
-        gradient = a.T @ (weight * (p - y)) + ridge @ b
-        curvature = (a.T * (weight * p * (1 - p))) @ a + ridge
-        b = b - np.linalg.solve(curvature, gradient)
-    return b
+    return grow(0, columns, y, weight)
 
 
 def _against_others(reference: Reference) -> np.ndarray:
@@ -236,7 +240,7 @@ def _against_others(reference: Reference) -> np.ndarray:
     for k, known in enumerate(reference.facts):
         near = nearest(reference.facts, known)
         near = near[near != k]
-        result.append(max(surprise(x[near], x[k]) for x in (reference.distance, reference.odds)))
+        result.append(larger(reference, near, reference.distance[k], reference.odds[k]))
     return np.array(result)
 
 
@@ -244,9 +248,7 @@ def _surprises(reference: Reference, known: np.ndarray, r: np.ndarray) -> np.nda
     result = []
     for row, distance, odds in zip(known, *scores(reference, known, r), strict=True):
         near = nearest(reference.facts, row)
-        unlike = max(
-            surprise(reference.distance[near], distance), surprise(reference.odds[near], odds)
-        )
+        unlike = larger(reference, near, distance, odds)
         result.append(surprise(reference.unlike[near], unlike))
     return np.array(result)
 
@@ -268,20 +270,26 @@ def _rule(
     for k, case in enumerate(strangers.cases):
         groups.setdefault(case.kind, []).append((strangers, k))
     tables, plain = {}, {}
+    ratios = np.zeros((len(KNOTS), len(SLOPES), len(DOUBTS)))
     for kind, members in groups.items():
         s = surprises[kind]
         losses = np.array([_losses(rng, reference, run, k) for run, k in members])
         base = np.mean([_base(run.cases[k].labels) for run, k in members])
         tables[kind] = np.einsum("ik,itd->ktd", _hats(s), losses) / len(members) / base
         plain[kind] = losses[:, 0, 0].mean() / base
+        if kind == "world":
+            logs = np.log(losses + NEARLY_ZERO)
+            ratios = np.einsum("ik,itd->ktd", _hats(s), logs - logs[:, :1, :1]) / len(members)
         log(f"losses: {kind}, NLL {plain[kind]:.3f} of the base rate's")
     strange = np.mean([table for kind, table in tables.items() if kind != "world"], axis=0)
     weight = 1.0
     while True:
-        chosen = _monotone(strange + weight * tables["world"])
+        chosen = _monotone(strange + weight * (tables["world"] + ratios))
         rows = range(len(KNOTS))
         after = {kind: sum(tables[kind][k][chosen[k]] for k in rows) for kind in tables}
-        if after["world"] <= (1 + BEARABLE) * plain["world"]:
+        ratio = sum(ratios[k][chosen[k]] for k in rows)
+        is_bearable = after["world"] <= (1 + BEARABLE) * plain["world"] and ratio <= BEARABLE
+        if is_bearable or weight > HEAVIEST:
             break
         weight *= 2
     rule = Rule(KNOTS, SLOPES[[t for t, _ in chosen]], DOUBTS[[d for _, d in chosen]])

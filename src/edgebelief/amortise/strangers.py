@@ -27,7 +27,7 @@ Stranger = Callable[[Rng, int, int], tuple[Signals, Adjacency]]
 NODES = (10, 60)
 SIGNALS = (20, 500)
 # Strangers whose nodes are things in a space, seen by their squared distances alone.
-POINTS = ("classes of points", "classes on curves")
+POINTS = ("classes of points", "nested classes", "classes on curves")
 
 
 def draw_stranger(name: str, seed: int, nodes: tuple[int, int] = NODES) -> Case:
@@ -187,6 +187,58 @@ def hidden_nodes(rng: Rng, n: int, p: int) -> tuple[Signals, Adjacency]:
     return _smooth(rng, whole, p)[:, seen], whole[np.ix_(seen, seen)]
 
 
+def two_regimes(rng: Rng, n: int, p: int) -> tuple[Signals, Adjacency]:
+    """In a part of the signals, other edges are there; those asked about are of the larger part."""
+    a, other = _random_graph(rng, n), _random_graph(rng, n)
+    of_other = round(p * rng.uniform(0.2, 0.5))
+    return np.vstack([_smooth(rng, a, p - of_other), _smooth(rng, other, of_other)]), a
+
+
+def few_patterns(rng: Rng, n: int, p: int) -> tuple[Signals, Adjacency]:
+    """All signals are mixtures of a few smooth ones, and noise."""
+    a = _random_graph(rng, n)
+    patterns = _smooth(rng, a, rng.integers(2, 6))
+    x = np.maximum(rng.normal(size=(p, len(patterns))), 0.0) @ patterns
+    return x + x.std() * rng.uniform(0.02, 0.5) * rng.normal(size=x.shape), a
+
+
+def nested_classes(rng: Rng, n: int, p: int) -> tuple[Signals, Adjacency]:
+    """Clusters within clusters, of unequal widths; the edge is the same one at either level."""
+    coarse = rng.integers(0, rng.integers(2, 5), n)
+    fine = rng.integers(0, rng.integers(2, 5), n)
+    both = 10 * coarse + fine
+    width = np.exp(rng.normal(0, 0.5, 50))
+    dimensions = min(p, int(rng.integers(2, 20)))
+    x = (
+        rng.normal(size=(50, dimensions))[coarse]
+        + rng.uniform(0.2, 1) * (rng.normal(size=(50, dimensions))[both])
+    )
+    x = x + rng.uniform(0.2, 1) * width[both][:, None] * rng.normal(size=(n, dimensions))
+    x = x @ rng.normal(size=(dimensions, p)) / np.sqrt(dimensions)
+    return x.T, _same(both if rng.random() < 0.3 else coarse)
+
+
+def regulation(rng: Rng, n: int, p: int) -> tuple[Signals, Adjacency]:
+    """A few regulators switch many targets on or off, with saturation, in cascades."""
+    directed = np.zeros((n, n))
+    for target in range(1, n):  # by an earlier node, more often one that regulates already
+        count = min(target, 1 + rng.poisson(0.5))
+        weight = directed[:, :target].sum(1)[:target] + 0.3
+        directed[rng.choice(target, count, replace=False, p=weight / weight.sum()), target] = 1
+    sign = rng.choice([-1.0, 1.0], (n, n), p=[0.4, 0.6])
+    slope, threshold = rng.uniform(1, 4), rng.normal(0, 0.5, n)
+    x = rng.normal(size=(p, n)) * rng.uniform(0.05, 0.5)
+    outside = rng.random(n) < 0.1
+    for node in range(n):
+        causes = np.flatnonzero(directed[:, node])
+        if len(causes) == 0 or outside[node]:
+            x[:, node] += rng.normal(size=p)
+        if len(causes):
+            drive = x[:, causes] * sign[causes, node]
+            x[:, node] += np.tanh(slope * (drive - threshold[node])).mean(1)
+    return x, np.maximum(directed, directed.T)
+
+
 # The worlds for tests.
 
 
@@ -253,6 +305,10 @@ FIT: dict[str, Stranger] = {
     "weak relation": weak_relation,
     "hidden styles": hidden_styles,
     "hidden nodes": hidden_nodes,
+    "two regimes": two_regimes,
+    "few patterns": few_patterns,
+    "nested classes": nested_classes,
+    "regulation": regulation,
 }
 TEST: dict[str, Stranger] = {
     "bipartite": bipartite,

@@ -1,12 +1,12 @@
 """Is an input like those that the network was trained on?
 
     r = (features - expected) / spread       both given the facts: size, signals, metric
-    unlike = max(|W r|, b'h(r))              each over what the training world has there
+    unlike = max(|W r|, trees(r, facts))     each relative to what the training world has there
 
-The first is a Mahalanobis distance: it grows in every direction. The second is a discriminant
-between the training world and strangers (`strangers.FIT`), a logistic regression on r, r^2 and the
-facts: it is sharp in the directions that have mattered. Each is compared with draws of the training
-world that neither has seen, the NEAREST to the input in their facts:
+The first is a Mahalanobis distance: it grows in every direction, and counts where it is extreme.
+The second are the log odds of a discriminant between the training world and strangers
+(`strangers.FIT`), boosted trees: it is sharp in the directions that have mattered. Each is compared
+with draws of the training world that neither has seen, the NEAREST to the input in their facts:
 
     surprise = (unlike - their median) / (their 95 % quantile - their median)
 
@@ -23,6 +23,7 @@ from jaxtyping import Float
 
 from .features import FEATURES, FROM_SIGNALS, READABLE
 from .temper import Law
+from .trees import Trees
 
 # So many draws of the training world, the nearest in their facts, are what an input is compared
 # with: their 95 % quantile has ten above it.
@@ -34,8 +35,9 @@ NODES_APART, SIGNALS_APART, KIND_APART = 0.4, 0.8, 3.0
 ALARM = 1.0
 # Beyond this many spreads a feature is compressed: one extreme one must not decide alone.
 BEND = 2.0
-# What the squares of r are cut at before they enter the discriminant.
-LARGEST = 6.0
+# The quantile that a score is compared with: the alarm is due above it. The distance is less sharp
+# than the discriminant, so it must be rarer to count.
+ALARM_AT, DISTANCE_AT = 0.95, 0.99
 
 
 class Unusual(NamedTuple):
@@ -77,8 +79,8 @@ class Reference(NamedTuple):
     whitening: Float[np.ndarray, "features features"]
     """W; the features are centred by `shift` before."""
     shift: Float[np.ndarray, " features"]
-    discriminant: Float[np.ndarray, " columns"]
-    """b."""
+    trees: Trees
+    """The discriminant."""
     facts: Float[np.ndarray, "draws facts"]
     """Of held-out draws of the training world, as all that follow."""
     readable: Float[np.ndarray, "draws readable"]
@@ -125,9 +127,8 @@ def residuals(
 
 
 def columns_of(r: np.ndarray, facts: np.ndarray) -> Float[np.ndarray, "draws columns"]:
-    """Return h(r), what the discriminant is linear in."""
-    r = np.clip(r, -LARGEST, LARGEST)
-    return np.hstack([r, r**2 / 3, basis(facts)])
+    """Return what the discriminant asks about."""
+    return np.hstack([r, np.atleast_2d(facts)])
 
 
 def scores(
@@ -135,7 +136,7 @@ def scores(
 ) -> tuple[Float[np.ndarray, " draws"], Float[np.ndarray, " draws"]]:
     """Return |W r| and the log odds of the discriminant."""
     distance = np.sqrt((((r - reference.shift) @ reference.whitening) ** 2).sum(1))
-    return distance, columns_of(r, facts) @ reference.discriminant
+    return distance, reference.trees.log_odds(columns_of(r, facts))
 
 
 def nearest(known: np.ndarray, facts: np.ndarray, count: int = NEAREST) -> np.ndarray:
@@ -146,10 +147,18 @@ def nearest(known: np.ndarray, facts: np.ndarray, count: int = NEAREST) -> np.nd
     return order[:count]
 
 
-def surprise(known: np.ndarray, value: float) -> float:
-    """Return how far a value is above the median of others, in units of their 95 % quantile."""
-    middle, high = np.quantile(known, [0.5, 0.95])
+def surprise(known: np.ndarray, value: float, at: float = ALARM_AT) -> float:
+    """Return how far a value is above the median of others: 1 at their quantile `at`."""
+    middle, high = np.quantile(known.astype(float), [0.5, at])
     return float((value - middle) / max(high - middle, 1e-9))
+
+
+def larger(reference: Reference, near: np.ndarray, distance: float, odds: float) -> float:
+    """Return the larger surprise of the two scores, over some draws."""
+    return max(
+        surprise(reference.distance[near], distance, DISTANCE_AT),
+        surprise(reference.odds[near], odds),
+    )
 
 
 def typicality(
@@ -170,7 +179,7 @@ def typicality(
     near = nearest(reference.facts, facts)
     r = residuals(reference, facts[None], row[None])
     distance, odds = (float(x[0]) for x in scores(reference, facts[None], r))
-    unlike = max(surprise(reference.distance[near], distance), surprise(reference.odds[near], odds))
+    unlike = larger(reference, near, distance, odds)
     known = reference.unlike[near].astype(float)
     p_value = (1 + (known >= unlike).sum()) / (1 + len(known))
     return Typicality(
