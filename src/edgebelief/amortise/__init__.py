@@ -7,32 +7,41 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .alarm import Alarm, load_alarm, save_alarm
     from .networkfile import load_network, save_network
-    from .predict import PairBeliefs, beliefs
+    from .predict import LostWarning, PairBeliefs, beliefs
     from .train import Bucket, Plan, Trainer
+    from .typical import Typicality
     from .weights import pretrained
     from .world import WORLDS, Cell, Response, World, draw
 
 __all__ = [
     "WORLDS",
+    "Alarm",
     "Bucket",
     "Cell",
+    "LostWarning",
     "PairBeliefs",
     "Plan",
     "Response",
     "Trainer",
+    "Typicality",
     "World",
     "beliefs",
     "draw",
+    "load_alarm",
     "load_network",
     "pretrained",
+    "save_alarm",
     "save_network",
 ]
 
 _HOMES = {
+    **dict.fromkeys(["Alarm", "load_alarm", "save_alarm"], "alarm"),
     **dict.fromkeys(["load_network", "save_network"], "networkfile"),
-    **dict.fromkeys(["PairBeliefs", "beliefs"], "predict"),
+    **dict.fromkeys(["LostWarning", "PairBeliefs", "beliefs"], "predict"),
     **dict.fromkeys(["Bucket", "Plan", "Trainer"], "train"),
+    "Typicality": "typical",
     "pretrained": "weights",
     **dict.fromkeys(["WORLDS", "Cell", "Response", "World", "draw"], "world"),
 }

@@ -17,6 +17,9 @@ The last line of a finished run compares the network with the base rate on fresh
 better, the exit status is 1. To make the result the network that ships with the package:
 
     python -m edgebelief.amortise --ship weights.safetensors
+    python -m edgebelief.amortise --alarm
+
+The second makes again what tells the network that it is lost, for the weights that ship now.
 
 Where there is a GPU, set JAX_COMPILATION_CACHE_DIR to a folder, so that a run that continues need
 not compile again. With `--small`, a small network on small graphs, in under a minute on two cores.
@@ -38,10 +41,11 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from .alarm import FILE, save_alarm
 from .checkpoint import load_state, save_state
 from .networkfile import load_network, save_network
 from .train import SMALL, Bucket, Losses, Plan, State, Trainer, losses, scores, with_half
-from .weights import ship
+from .weights import SHA256, ship
 from .world import EXAM, WORLDS
 
 EXAM_GRAPHS = 2560  # 128 for each question
@@ -63,10 +67,17 @@ class Log:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Train, and write the weights; or ship weights."""
+    """Train, and write the weights; or ship weights, or make their alarm."""
     options = _parser().parse_args(arguments)
     if options.ship:
         print(f"{options.ship}: now the weights of the package; SHA-256 {ship(options.ship)}")
+        return
+    if options.alarm:
+        from .calibrate import make  # no other command needs it
+
+        alarm = make(options.seed or 0, log=Log(None))
+        save_alarm(FILE, alarm, SHA256)
+        print(f"{FILE}: {FILE.stat().st_size:,} bytes, for the weights {SHA256[:12]}...")
         return
     plan = _plan(options)
     with options.log.open("a") if options.log else open(os.devnull, "w") as file:
@@ -193,6 +204,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--out", type=Path, help="write the weights there, in half precision")
     add("--ship", type=Path, help="no training: make this file the weights of the package")
+    add("--alarm", action="store_true", help="no training: make the reference of the alarm again")
     add("--checkpoint", type=Path, help="write everything that is needed to continue there")
     add("--resume", type=Path, help="continue from this checkpoint")
     add("--start", type=Path, help="begin with these weights, and the first step")

@@ -1,13 +1,18 @@
 """Belief in the edges of one graph, by the trained network: no labels, no fit.
 
-    p_ij = mean over heads k of sigmoid(l_ijk),    epistemic sd = sd over heads of sigmoid(l_ijk)
+    p_ij = mean over heads k and levels u of sigmoid(c + t (l_ijk - c) + u)
 
-with the logits l of the pair network for the inputs of `inputs.inputs_of`. A network is compiled
-for one size of arrays; so graphs are filled up to one of a few sizes: there are few compilations.
+with the logits l of the pair network for the inputs of `inputs.inputs_of`. Where the input is like
+the world that the network was trained on, t is 1 and u is 0; where it is not, belief is tempered
+(`temper.py`), and a warning says so. The epistemic sd is that over k and u.
+
+A network is compiled for one size of arrays; so graphs are filled up to one of a few sizes: there
+are few compilations.
 """
 
 from __future__ import annotations
 
+import warnings
 from threading import Lock
 from typing import NamedTuple, get_args
 
@@ -15,17 +20,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
-from scipy.special import expit, log_expit, logsumexp
 
 from ..data.signals import Metric
 from ..data.signals import distances as distances_of
 from ..edges import Complete, pairs_of
-from ..errors import InputError, Remedy, Setting, SettingError
+from ..errors import InputError, Message, Remedy, Setting, SettingError
 from ..evidence.numerics import correlation
 from ..networks.pair import PairNetwork, PairOutput
 from ..room import check_pair_states
 from ..validate import check_choice, check_distances, check_number, check_signals
+from .alarm import Alarm, shipped
 from .inputs import Known, inputs_of
+from .temper import Tempering, log_moments, moments, stated_law
+from .temper import temper as tempering_of
+from .typical import Typicality
 from .weights import pretrained
 
 # Arrays have one of these sizes, or beyond them a multiple of the last step. Times grow with the
@@ -40,28 +48,43 @@ ROUNDING = 1e-9
 _one_at_a_time = Lock()
 
 
+class LostWarning(Message, UserWarning):
+    """The data are unlike the world that the network was trained on."""
+
+
 class PairBeliefs(NamedTuple):
     """What the network believes of each pair of nodes, in `np.triu_indices(N, k=1)` order."""
 
     probability: Float[np.ndarray, " edges"]
-    """The probability of the edge: the mean over heads."""
+    """The probability of the edge, tempered: the mean over heads and levels."""
     epistemic_sd: Float[np.ndarray, " edges"]
-    """The standard deviation of the probability over heads."""
+    """The standard deviation of the probability over heads and levels."""
     logits: Float[np.ndarray, "edges heads"]
-    """The log odds of the edge, by each head."""
+    """The log odds of the edge, by each head, as the network gives them."""
     embedding: Float[np.ndarray, "edges width"]
     """The state of the network: what its heads read. Symmetric in the two nodes."""
+    typicality: Typicality | None
+    """How like the training world the input is; None for a network that has no reference, and for
+    two nodes."""
+    slope: float
+    """t. Given a head k and a level u, edges are independent with the log odds
+    `centre + slope * (logits[:, k] - centre) + u`."""
+    centre: float
+    """c."""
+    levels: Float[np.ndarray, " levels"]
+    """The values of u."""
+    level_weights: Float[np.ndarray, " levels"]
+    """Their probabilities."""
 
     @property
     def log_probabilities(self) -> tuple[Float[np.ndarray, " edges"], Float[np.ndarray, " edges"]]:
         """The logarithms of the probability and of its complement, precise where either is tiny."""
-        logits, log_heads = self.logits.astype(float), np.log(self.logits.shape[1])
-        yes, no = (logsumexp(log_expit(sign * logits), axis=1) - log_heads for sign in (1, -1))
-        return yes, no
+        law = Tempering(self.slope, self.centre, self.levels, self.level_weights)
+        return log_moments(self.logits, law)
 
     @property
     def logit(self) -> Float[np.ndarray, " edges"]:
-        """The log odds of the edge, of the mean over heads."""
+        """The log odds of the edge, of the mean over heads and levels."""
         yes, no = self.log_probabilities
         return yes - no
 
@@ -72,12 +95,16 @@ def beliefs(
     n_signals: float | None = None,
     metric: Metric = "sqeuclidean",
     *,
+    density: float | tuple[float, float] | None = None,
+    temper: bool = True,
     network: PairNetwork | None = None,
+    alarm: Alarm | None = None,
 ) -> PairBeliefs:
     """Return what the trained network believes of every pair of one graph.
 
-    Nothing is fitted, and no label is needed. The network has seen a simulated world only; on data
-    that are unlike it, it can be wrong and sure of itself (docs/pretrained.md).
+    Nothing is fitted, and no label is needed. The network has seen a simulated world only. Data
+    that are unlike it are noticed, most of the time: then belief is tempered, and a `LostWarning`
+    says so (docs/pretrained.md).
 
     Parameters
     ----------
@@ -93,8 +120,16 @@ def beliefs(
     metric : {"sqeuclidean", "log-euclidean", "correlation"}
         Which distances these are; see `data.distances`. Logarithmic ones are taken back to squares,
         whatever was added to them.
+    density : float or (float, float), optional
+        What is known of the share of pairs that are joined: a number, or a range that holds it with
+        90 %. It matters where the network may be lost, and little where it is not.
+    temper : bool
+        False for the network's own probabilities. The warning stays.
     network : PairNetwork, optional
         By default the one that ships with the package.
+    alarm : Alarm, optional
+        The reference for `network`. Without it, another network than the one that ships is not
+        tempered, and there is no warning.
 
     Returns
     -------
@@ -109,18 +144,79 @@ def beliefs(
     >>> belief = beliefs(signals=smooth_signals(1, graph, n_signals=200))
     >>> belief.probability.shape, belief.logits.shape
     ((45,), (45, 4))
+    >>> belief.typicality.is_lost
+    False
     """
     check_choice(metric, "metric", get_args(Metric))
+    stated = None if density is None else stated_law(density)
     values = None if signals is None else check_signals(signals, allow_nan=True)
     e, n_nodes = _squared(distances, signals, metric)
     check_pair_states(n_nodes)
-    c = np.eye(n_nodes) if values is None else _correlations(values, n_nodes)
-    facts = (_number(n_signals, values), metric == "correlation", values is not None)
-    output = _run(pretrained() if network is None else network, e, c, facts)
-    rows, columns = np.triu_indices(n_nodes, k=1)
-    logits, embedding = (np.asarray(x)[rows, columns] for x in output)
-    p = expit(logits.astype(float))
-    return PairBeliefs(p.mean(1), p.std(1), logits, embedding)
+    if network is None:
+        network, alarm = pretrained(), alarm or shipped()
+    if stated is not None and (alarm is None or not temper):
+        problem = "can be stated only where belief is tempered, with the reference of the network."
+        raise SettingError(problem, argument="density")
+    number, is_correlation = _number(n_signals, values), metric == "correlation"
+    logits, embedding = evaluate(network, e, values, number, is_correlation)
+    typicality, law = None, tempering_of(logits)
+    if alarm is not None and n_nodes > 2:
+        typicality = alarm.judge(e, values, number, is_correlation, logits, embedding)
+        if temper:
+            world = alarm.reference.world_law(n_nodes)
+            law = tempering_of(logits, *alarm.rule.at(typicality.surprise), stated, world)
+        if typicality.is_lost:
+            _warn(typicality, law, temper)
+    probability, sd = moments(logits, law)
+    return PairBeliefs(
+        probability,
+        sd,
+        logits,
+        embedding,
+        typicality,
+        law.slope,
+        law.centre,
+        law.levels,
+        law.level_weights,
+    )
+
+
+def _warn(typicality: Typicality, law: Tempering, temper: bool) -> None:
+    names = ", ".join(entry.name for entry in typicality.unusual[:3]) or "no single summary"
+    done = f"its log odds were multiplied by {law.slope:.2f}" if temper else "it was not tempered"
+    problem = (
+        f"the data are unlike the world that the network was trained on (surprise "
+        f"{typicality.surprise:.1f}, p-value {typicality.p_value:.3f}; unusual: {names}). Its "
+        f"belief may be wrong; {done}"
+    )
+    remedy: list[str | Remedy] = [
+        Remedy("Say what share of the pairs is joined", Setting("density", ...)),
+        "fit labelled graphs",
+    ]
+    warnings.warn(LostWarning(problem, remedy=remedy), stacklevel=3)
+
+
+def evaluate(
+    network: PairNetwork,
+    e: Float[np.ndarray, "nodes nodes"],
+    signals: Float[np.ndarray, "signals nodes"] | None,
+    n_signals: float,
+    is_correlation: bool,
+) -> tuple[Float[np.ndarray, "edges heads"], Float[np.ndarray, "edges width"]]:
+    """Return the network's logits and states for one graph; its largest distance should be 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgebelief.amortise import pretrained
+    >>> from edgebelief.amortise.predict import evaluate
+    >>> evaluate(pretrained(), 1 - np.eye(4), None, np.nan, False)[0].shape
+    (6, 4)
+    """
+    c = np.eye(len(e)) if signals is None else _correlations(signals, len(e))
+    output = _run(network, e, c, (n_signals, is_correlation, signals is not None))
+    rows, columns = np.triu_indices(len(e), k=1)
+    return np.asarray(output.logits)[rows, columns], np.asarray(output.embedding)[rows, columns]
 
 
 def _run(

@@ -126,11 +126,8 @@ def distorted(
     most_signals: int,
 ) -> Seen:
     """Draw signals one by one, and what they show; see `gaussian` for the parameters."""
-    white, gaps = jax.random.split(key)
+    x, holes = distorted_rows(key, f, offsets, n_signals, distortion, most_signals)
     rows = (jnp.arange(most_signals) < n_signals).astype(jnp.float32)
-    x = _white(white, distortion, most_signals, len(mask)) @ f.T
-    x = _bent(x, distortion, rows) + offsets
-    holes = jax.random.uniform(gaps, x.shape) < distortion.gaps
     # Gaps that are filled are zeros that count.
     there = jnp.where(distortion.filled > 0, 1.0, ~holes) * rows[:, None] * mask
     x = jnp.where(holes, 0.0, x) * there
@@ -142,6 +139,22 @@ def distorted(
     x = (x - shift) / scale * there
     e, correlation = _pairwise(x, there, mask)
     return Seen(_chosen(e, correlation, reading), correlation)
+
+
+def distorted_rows(
+    key: Key,
+    f: Matrix,
+    offsets: OnNodes,
+    n_signals: Scalar,
+    distortion: Distortion,
+    most_signals: int,
+) -> tuple[Rows, Rows]:
+    """Draw signals one by one, and where they have gaps; the first `n_signals` rows count."""
+    white, gaps = jax.random.split(key)
+    rows = (jnp.arange(most_signals) < n_signals).astype(jnp.float32)
+    x = _white(white, distortion, most_signals, len(f)) @ f.T
+    x = _bent(x, distortion, rows) + offsets
+    return x, jax.random.uniform(gaps, x.shape) < distortion.gaps
 
 
 def _white(key: Key, distortion: Distortion, rows: int, n: int) -> Rows:

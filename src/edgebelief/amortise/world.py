@@ -28,7 +28,7 @@ from . import graphs
 from .filters import FILTERS, Matrix, OnNodes, filter_matrix
 from .graphs import Choice, Ensemble, Key, Scalar, WholeChoice, always, blurred, mask_of, reach
 from .inputs import Inputs, Known, inputs_of
-from .signals import Distortion, Reading, Seen, distorted, gaussian, with_noise
+from .signals import Distortion, Reading, Seen, distorted, distorted_rows, gaussian, with_noise
 
 # A cell whose graphs must be connected draws so many times as many as it needs, and takes connected
 # ones first. Of geometric graphs with radius 0.32 on 20 nodes half are connected.
@@ -183,21 +183,9 @@ def draw(
         raise SettingError(f"has shares that sum to {total:g}, not to 1.", argument="world")
     with jax.default_matmul_precision("highest"):
         graphs_key, signals_key, drawing, telling, order_key = jax.random.split(key, 5)
-        counts = shares_of(n_graphs, [cell.share for cell in world])
-        plain = [k for k, cell in enumerate(world) if not cell.response.is_distorted]
-        harsh = [k for k, cell in enumerate(world) if cell.response.is_distorted]
-        n_plain = sum(counts[k] for k in plain)
-        drawn, not_connected = _graphs(graphs_key, world, plain + harsh, counts, nodes)
-        responses = {
-            field.name: jnp.asarray([getattr(c.response, field.name) for c in world])[drawn.cell]
-            for field in fields(Response)
-        }
-        # Each step for all graphs at once: it is compiled once, and factorisations that run at
-        # the same time wait for each other for ever on a CPU of two cores.
-        signals = jax.vmap(_signals)(jax.random.split(signals_key, n_graphs), drawn, responses)
-        few = jnp.minimum(signals.n_signals, most_signals)
-        one_by_one = jnp.arange(n_graphs) >= n_plain
-        signals = signals._replace(n_signals=jnp.where(one_by_one, few, signals.n_signals))
+        drawn, not_connected, responses, signals, n_plain = _prepared(
+            graphs_key, signals_key, world, n_graphs, nodes, most_signals
+        )
         keys = jax.random.split(drawing, n_graphs)
         parts = []
         if n_plain:
@@ -216,6 +204,105 @@ def draw(
         order = order[jnp.arange(n_graphs) % jnp.maximum(good.sum(), 1)]
         draws = jax.tree.map(lambda x: x[order], draws)
     return draws, Report((~good).sum(), not_connected)
+
+
+def _prepared(
+    graphs_key: Key,
+    signals_key: Key,
+    world: World,
+    n_graphs: int,
+    nodes: tuple[int, int],
+    most_signals: int,
+) -> tuple[_Graphs, Array, dict[str, Array], _Signals, int]:
+    """Draw graphs, and what is to be drawn for each; the first `n_plain` need not be one by one."""
+    counts = shares_of(n_graphs, [cell.share for cell in world])
+    plain = [k for k, cell in enumerate(world) if not cell.response.is_distorted]
+    harsh = [k for k, cell in enumerate(world) if cell.response.is_distorted]
+    n_plain = sum(counts[k] for k in plain)
+    drawn, not_connected = _graphs(graphs_key, world, plain + harsh, counts, nodes)
+    responses = {
+        field.name: jnp.asarray([getattr(c.response, field.name) for c in world])[drawn.cell]
+        for field in fields(Response)
+    }
+    # Each step for all graphs at once: it is compiled once, and factorisations that run at
+    # the same time wait for each other for ever on a CPU of two cores.
+    signals = jax.vmap(_signals)(jax.random.split(signals_key, n_graphs), drawn, responses)
+    few = jnp.minimum(signals.n_signals, most_signals)
+    one_by_one = jnp.arange(n_graphs) >= n_plain
+    signals = signals._replace(n_signals=jnp.where(one_by_one, few, signals.n_signals))
+    return drawn, not_connected, responses, signals, n_plain
+
+
+class Responded(NamedTuple):
+    """Graphs side by side with what their signals are drawn from, before anything is computed."""
+
+    adjacency: Float[Array, "graphs nodes nodes"]
+    n_nodes: Int[Array, " graphs"]
+    cell: Int[Array, " graphs"]
+    f: Float[Array, "graphs nodes nodes"]
+    """White noise to signals; `offsets` are added."""
+    offsets: Float[Array, "graphs nodes"]
+    n_signals: Float[Array, " graphs"]
+    reading: Reading
+    expected: Float[Array, "graphs nodes nodes"]
+    """Distances of infinitely many Gaussian signals."""
+    rows: Float[Array, "graphs signals nodes"]
+    """Distorted signals; 0 in graphs without distortion."""
+    holes: Float[Array, "graphs signals nodes"]
+    """1 where a value is missing, if it is not filled with 0."""
+    is_distorted: Float[Array, " graphs"]
+    signals_given: Float[Array, " graphs"]
+    """The probability that the network is given the signals."""
+    number_unknown: Float[Array, " graphs"]
+    """The probability that it is not told their number, where it has none."""
+
+
+def respond(
+    key: Key, world: World, n_graphs: int, nodes: tuple[int, int], most_signals: int = 256
+) -> Responded:
+    """Draw from a world what signals are drawn from; see `draw` for the parameters.
+
+    For those who need the signals of the world themselves, which `draw` does not make.
+
+    Examples
+    --------
+    >>> import jax
+    >>> from edgebelief.amortise.world import WORLDS, respond
+    >>> respond(jax.random.key(0), WORLDS["ER"], 3, (8, 8)).f.shape
+    (3, 8, 8)
+    """
+    with jax.default_matmul_precision("highest"):
+        graphs_key, signals_key, drawing, _, _ = jax.random.split(key, 5)
+        drawn, _, responses, signals, n_plain = _prepared(
+            graphs_key, signals_key, world, n_graphs, nodes, most_signals
+        )
+
+        def rows(key: Key, s: _Signals) -> tuple[Array, Array]:
+            x, holes = distorted_rows(key, s.f, s.offsets, s.n_signals, s.distortion, most_signals)
+            return jnp.where(holes, 0.0, x), holes & (s.distortion.filled == 0)
+
+        def expected(s: _Signals) -> Array:
+            infinite = jnp.asarray(jnp.inf)
+            return gaussian(drawing, s.f, s.offsets, infinite, s.mask, s.reading).e
+
+        keys = jax.random.split(drawing, n_graphs)
+        empty = jnp.zeros((n_plain, most_signals, nodes[1]))
+        x, holes = empty[:0], empty[:0]
+        if n_plain < n_graphs:
+            x, holes = jax.vmap(rows)(keys[n_plain:], _slice(signals, n_plain, n_graphs))
+        return Responded(
+            *drawn,
+            signals.f,
+            signals.offsets,
+            signals.n_signals,
+            signals.reading,
+            jax.vmap(expected)(signals),
+            jnp.concatenate([empty, x]),
+            jnp.concatenate([empty, holes.astype(empty.dtype)]),
+            (jnp.arange(n_graphs) >= n_plain).astype(empty.dtype),
+            responses["signals_given"],
+            responses["number_unknown"],
+        )
 
 
 def shares_of(total: int, shares: Sequence[float]) -> list[int]:
