@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 from jaxtyping import Float
 
 from ..data.signals import Metric
 from ..edges import Complete
-from ..errors import SettingTypeError
+from ..errors import SettingError, SettingTypeError
 from ..evidence.base import Evidence, OnPairs, Values
-from ..validate import check_choice
+from ..validate import check_choice, check_number
 from .predict import PairBeliefs, beliefs
+from .temper import stated_law
+from .weights import pretrained
 
 # The name of the channel, and of the term that it becomes.
 CHANNEL = "pretrained"
@@ -50,11 +52,7 @@ class Pretrained(Evidence):
     name = "pretrained"
 
     def __post_init__(self) -> None:
-        if self.metric is not None:
-            check_choice(self.metric, "metric", get_args(Metric))
-        if not isinstance(self.needs_signals, bool):
-            problem = f"must be True or False; got {self.needs_signals!r}."
-            raise SettingTypeError(problem, argument="needs_signals")
+        _check_kind(self.metric, self.needs_signals)
 
     @property
     def channels(self) -> tuple[str, ...]:
@@ -64,11 +62,12 @@ class Pretrained(Evidence):
         return self.of_graph(values, None)
 
     def of_graph(self, values: Values, n_signals: float | None) -> tuple[OnPairs, ...]:
-        metric = self.metric or "sqeuclidean"
+        # Where there are labels they say what the network is worth: no alarm, and no tempering.
+        how: Any = {"metric": self.metric or "sqeuclidean", "network": pretrained()}
         if self.needs_signals:
-            believed = beliefs(signals=values, metric=metric)
+            believed = beliefs(signals=values, **how)
         else:
-            believed = beliefs(values, n_signals=n_signals, metric=metric)
+            believed = beliefs(values, n_signals=n_signals, **how)
         return (_on_pairs(believed.logit, values.shape[1]),)
 
     def seconds(self, n_nodes: int, n_signals: float) -> float:
@@ -106,6 +105,13 @@ class PretrainedBelief(Evidence):
 
     name = "pretrained belief"
 
+    def __post_init__(self) -> None:
+        _check_kind(self.metric, self.needs_signals)
+        if self.n_signals is not None and not check_number(self.n_signals, "n_signals") >= 1:
+            raise SettingError(f"must be at least 1; got {self.n_signals:g}.", argument="n_signals")
+        if self.density is not None:
+            stated_law(self.density)
+
     @property
     def channels(self) -> tuple[str, ...]:
         return (*HEADS, *LEVELS)
@@ -133,6 +139,14 @@ class PretrainedBelief(Evidence):
 
     def seconds(self, n_nodes: int, n_signals: float) -> float:
         return Pretrained().seconds(n_nodes, n_signals)
+
+
+def _check_kind(metric: object, needs_signals: object) -> None:
+    if metric is not None:
+        check_choice(metric, "metric", get_args(Metric))
+    if not isinstance(needs_signals, bool):
+        problem = f"must be True or False; got {needs_signals!r}."
+        raise SettingTypeError(problem, argument="needs_signals")
 
 
 def quantiles(

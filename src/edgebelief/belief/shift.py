@@ -55,6 +55,8 @@ def warn_if_unlike(posterior: Posterior, data: GraphDataset) -> None:
     one graph, and fewer than 19 fitted, there is no warning. Where noise or size differ that is
     the warning, and no other is given.
     """
+    if not posterior.fingerprint.n_graphs:  # a pretrained network: nothing was fitted
+        return
     fitted, new = posterior.fingerprint, Fingerprint.without_reference(data)
     problems = []
     larger = new.scale / fitted.scale if fitted.scale else np.inf

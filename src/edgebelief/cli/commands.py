@@ -218,9 +218,9 @@ def believed(
             this.say(f"report: {report.resolve().as_uri()}")
     verdict = learner.posterior_.verdict
     lost = [
-        Finding("unlike the training world", float(row.p), str(row.message))
-        for row in table.itertuples()
-        if row.lost
+        Finding("unlike the training world", float(p), message)
+        for p, message in zip(table["p"], table["message"], strict=True)
+        if message
     ]
     this.answer |= {"typicality": _records(table), "report": report and str(report)}
     if not lost:

@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import belief, metrics
+from ..amortise.evidence import PretrainedBelief
 from ..belief.shift import warn_if_fitted
 from ..data.coerce import Graphs, check_form, graphs_from, warn_if_alike, warn_if_on_their_side
 from ..data.dataset import GraphDataset
@@ -35,7 +36,7 @@ from ..report import Report
 from ..validate import check_choice
 from .candidates import DESIGN, chosen, with_figure, with_first_pass
 from .evidence import Kinds, evidence_for, evidence_of, informed, with_covariates
-from .pretrained import believing, posterior_of
+from .pretrained import believed, believing, caution, expectations, posterior_of, typicality_table
 from .settings import (
     check_dense,
     check_saved,
@@ -644,7 +645,8 @@ class GraphLearner(BaseEstimator):
         """Compare each graph with those that were fitted, by statistics of its distances.
 
         A small p says that the graph is unlike them, so that belief in its edges may be too sure;
-        `predict_proba` warns if the graphs of a call are. See `edgebelief.belief.typicality`.
+        `predict_proba` warns if the graphs of a call are. See `edgebelief.belief.typicality`. Of a
+        pretrained learner, compare each graph with the world that the network was trained on.
 
         Examples
         --------
@@ -655,8 +657,16 @@ class GraphLearner(BaseEstimator):
         >>> bool(learner.typicality(graphs[30:])["p"].min() > learner.typicality(trees)["p"].max())
         True
         """
+        if (kind := self._pretrained_kind) is not None:
+            return typicality_table(believed(kind, self._checked(X)))
         _, data = self._given(X, covariates=covariates)
         return belief.typicality(self.posterior_, data)
+
+    @property
+    def _pretrained_kind(self) -> PretrainedBelief | None:
+        """What a pretrained learner believes by; None for one that was fitted."""
+        check_is_fitted(self, "posterior_")
+        return next((k for k in self.evidence_ if isinstance(k, PretrainedBelief)), None)
 
     def terms(self) -> pd.DataFrame:
         """List the terms of an additive readout: how much each moves the logit, if it is needed.
@@ -950,7 +960,14 @@ class GraphLearner(BaseEstimator):
             check_draws, reason_draws.
         """
         refuse_unknown(about, ABOUT, "report")
-        _, beliefs = self._predicted(X, A, covariates)
+        graphs, beliefs = self._predicted(X, A, covariates)
+        if (kind := self._pretrained_kind) is not None:
+            # No prior and no parameter of a model stand behind this belief.
+            about |= {"check_draws": 0, "reason_draws": 0}
+            each = believed(kind, graphs)
+            about["expectations"] = expectations(each)
+            lost = [t for t, b in enumerate(each) if b.typicality and b.typicality.is_lost]
+            about["cautions"] = [caution(t if len(each) > 1 else None, each[t]) for t in lost]
         if cv is not None:
             about["held_out"] = self.cross_val_predictions(X, A, covariates=covariates, cv=cv)
         about.setdefault("assumptions", self.posterior_.verdict.assumptions)

@@ -6,15 +6,22 @@ readout (`readouts.Given`); so everything that is done with a posterior is done 
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ..amortise.evidence import HEADS, LEVELS, PretrainedBelief
+from ..amortise.features import FEATURES
+from ..amortise.predict import LostWarning, PairBeliefs
+from ..data.coerce import Graphs
 from ..infer import EdgeModel, Fingerprint, Posterior, Prior, Verdict, fixed
 from ..networks import DPG
 from ..readouts import Given
 from ..readouts.given import one_of_each
+from ..report.page import Expectation
 
 # What no label is behind.
 NOTHING = Fingerprint(0, (), 0, 0.0, None, "")
@@ -22,7 +29,7 @@ NOTHING = Fingerprint(0, (), 0, 0.0, None, "")
 
 def believing(metric: Any, n_signals: float | None, density: Any) -> PretrainedBelief:
     """Return the evidence of a learner for data of this kind."""
-    named = None if metric == "precomputed" or not isinstance(metric, str) else metric
+    named: Any = None if metric == "precomputed" or not isinstance(metric, str) else metric
     density = tuple(density) if np.ndim(density) else density
     return PretrainedBelief(named, metric != "precomputed", n_signals, density)
 
@@ -43,10 +50,74 @@ def posterior_of(kind: PretrainedBelief) -> Posterior:
     )
     return Posterior(
         model=model,
-        params={"theta": np.ones(n), "heads": params.heads, "levels": params.levels},
+        params={
+            "theta": np.ones(n),
+            "heads": np.asarray(params.heads),
+            "levels": np.asarray(params.levels),
+        },
         weights=np.full(n, 1 / n),
         engine="Pretrained",
         settings={},
         fingerprint=NOTHING,
         verdict=Verdict(assumptions=(assumption,)),
     )
+
+
+def believed(kind: PretrainedBelief, graphs: Graphs) -> list[PairBeliefs]:
+    """Return all that the network says of each graph, without the warnings."""
+    each = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LostWarning)
+        for t, record in enumerate(graphs.data):
+            if kind.needs_signals:
+                assert graphs.signals is not None
+                values = np.asarray(graphs.signals[t], float)
+            else:
+                values = record.distance_matrix()
+            each.append(kind.believed(values, record.n_signals))
+    return each
+
+
+def typicality_table(each: list[PairBeliefs]) -> pd.DataFrame:
+    """Return how like the training world each graph is, a row per graph."""
+    rows = []
+    for t, belief in enumerate(each):
+        n_nodes = round((1 + np.sqrt(1 + 8 * len(belief.probability))) / 2)
+        row: dict[str, Any] = {"graph": t, "nodes": n_nodes, "p": np.nan, "statistic": None}
+        row |= {"value": np.nan, "low": np.nan, "high": np.nan, "surprise": np.nan}
+        row |= {"slope": belief.slope, "lost": False, "message": ""}
+        if (found := belief.typicality) is not None:
+            row |= {"p": found.p_value, "surprise": found.surprise, "lost": found.is_lost}
+            for most in found.unusual[:1]:
+                row |= {"statistic": most.name, "value": most.value}
+                row |= {"low": most.low, "high": most.high}
+            if found.is_lost:
+                row["message"] = caution(t if len(each) > 1 else None, belief)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def caution(t: int | None, belief: PairBeliefs) -> str:
+    """Say that a graph is unlike the training world, why, and what was done about it."""
+    assert belief.typicality is not None
+    which = "these data are" if t is None else f"graph {t + 1} is"
+    why = "; ".join(
+        f"{FEATURES[entry.name]}: {entry.value:.3g}, expected {entry.low:.3g} to {entry.high:.3g}"
+        for entry in belief.typicality.unusual[:3]
+    )
+    return (
+        f"{which} unlike the world that the network was trained on (p = "
+        f"{belief.typicality.p_value:.2g}): {why or 'no single summary, but their combination'}. "
+        f"Its log odds were multiplied by {belief.slope:.2f}, and may be wrong all the same: take "
+        f"the order of the pairs as a suggestion, state the share of joined pairs if you know it, "
+        f"or fit labelled graphs."
+    )
+
+
+def expectations(each: list[PairBeliefs]) -> Iterator[Expectation]:
+    """Yield what the network expects of each graph, beside what it is like."""
+    for t, belief in enumerate(each):
+        if belief.typicality is not None:
+            for entry in belief.typicality.summaries:
+                values = entry.value, entry.low, entry.high
+                yield Expectation(t, FEATURES[entry.name], *values)
