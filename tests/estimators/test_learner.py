@@ -195,6 +195,7 @@ CALLS = {
 WITHOUT_FIT = {
     "fit",
     "simulated",
+    "pretrained",
     "cross_val_predictions",
     "term_importance",
     "predictive_checks",

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from edgebelief import GraphLearner, evidence, load
+from edgebelief.amortise.evidence import Pretrained
 from edgebelief.data import ErdosRenyi, GraphDataset, RandomGeometric, distances, smooth_signals
 from edgebelief.data.coerce import graphs_from
 from edgebelief.errors import InputError, SettingError
@@ -153,15 +154,29 @@ def test_auto_is_what_the_input_allows(signals):
     data = GraphDataset([distances(x) for x in signals])
     n_nodes, n_signals = data.n_nodes, [len(x) for x in signals]
     for readout in ("additive", "auto"):
-        assert kinds_of(data, readout=readout) == applicable(n_nodes)
-        found = kinds_of(signals, readout=readout, metric="sqeuclidean")
-        assert found == applicable(n_nodes, n_signals)
-        assert any(kind.needs_signals for kind in found)
-        assert kinds_of(data, readout=readout, metric="sqeuclidean") == applicable(n_nodes)
+        of_distances = (Pretrained("sqeuclidean"), *applicable(n_nodes))
+        assert kinds_of(data, readout=readout) == of_distances
+        found = kinds_of(signals, readout=readout, metric="correlation")
+        assert found == (Pretrained("correlation", True), *applicable(n_nodes, n_signals))
+        assert kinds_of(data, readout=readout, metric="sqeuclidean") == of_distances
         assert kinds_of(data, readout=readout, evidence="none") == ()
     for readout in ("affine", "two-slope", Additive()):
         assert kinds_of(data, readout=readout) == ()
     assert kinds_of(data, size_aware=True) == ()
+
+
+def test_the_pretrained_network_is_told_what_distances_there_are(signals):
+    logarithms = GraphDataset([np.log10(distances(x)) - 3 for x in signals])
+    first, *_ = kinds_of(logarithms, readout="additive")
+    assert first == Pretrained("log-euclidean")
+    (alone,) = kinds_of(signals, readout="additive", metric="correlation", evidence=["pretrained"])
+    assert alone == Pretrained("correlation", needs_signals=True)
+
+
+def test_large_graphs_are_not_shown_to_the_pretrained_network(monkeypatch, signals):
+    monkeypatch.setattr("edgebelief.estimators.evidence.MOST_NODES", 3)
+    kinds = kinds_of(signals, readout="additive", metric="sqeuclidean")
+    assert not any(isinstance(kind, Pretrained) for kind in kinds)
 
 
 def test_signals_are_those_after_preprocessing(signals):

@@ -18,7 +18,7 @@ from ...data.randomness import Key, as_key, split
 from ...errors import InputError, Remedy, Setting
 from ...threads import apart
 from ..diagnostics import Finding, Verdict
-from ..flatness import best_rescaling, flatness, prior_flatness
+from ..flatness import Flatness, best_rescaling, flatness, prior_flatness
 from ..model import EdgeModel, check_weights
 from ..posterior import Fingerprint, Fit, Posterior
 from ..prepare import Problem, prepare
@@ -126,7 +126,7 @@ def _check_edge_weights(data: GraphDataset, counts: Float[np.ndarray, " graphs"]
 def _verdict(model: EdgeModel, data: GraphDataset, fit: Fit) -> Verdict:
     """Add the figures and findings of every posterior to those of the engine."""
     prior = prior_flatness(model, data)
-    after = fit.flatness or flatness(model, fit.params, data, fit.weights)
+    after = fit.flatness or _flatness_where_used(model, data, fit)
     figures = {
         **fit.figures,
         "prior mass dead": prior.dead,
@@ -161,6 +161,17 @@ def _verdict(model: EdgeModel, data: GraphDataset, fit: Fit) -> Verdict:
     flat = (finding for finding in (flat_prior, dead_network) if finding.value > FLAT)
     against = _against_prior(model, fit, figures) if fit.prior_counts else ()
     return Verdict(figures, (*fit.findings, *flat, *against))
+
+
+def _flatness_where_used(model: EdgeModel, data: GraphDataset, fit: Fit) -> Flatness:
+    """Return how flat the network is in the posterior; draws that do not use it do not count."""
+    used = np.asarray(fit.params["delta"]) != 0 if "delta" in fit.params else np.ones(1, bool)
+    if used.all() or used.ndim > 1:
+        return flatness(model, fit.params, data, fit.weights)
+    if not used.any():
+        return Flatness(0.0, 0.0)
+    params = {name: values[used] for name, values in fit.params.items()}
+    return flatness(model, params, data, fit.weights[used] / fit.weights[used].sum())
 
 
 def _against_prior(model: EdgeModel, fit: Fit, figures: dict[str, float]) -> Iterator[Finding]:
