@@ -8,6 +8,7 @@ import pytest
 import typer
 
 from edgebelief import GraphLearner, registry
+from edgebelief.amortise.evidence import PretrainedBelief
 from edgebelief.belief.checks import _STATISTICS
 from edgebelief.cli import main
 from edgebelief.cli.app import app
@@ -78,9 +79,9 @@ def test_no_ensemble_is_missing():
 
 
 def test_no_evidence_is_missing():
-    """A user's own has no name of ours."""
+    """A user's own has no name of ours, and a learner without labels is not asked for its own."""
     known = {name: entry.load() for name, entry in registry.EVIDENCE.items()}
-    assert classes(Evidence) - set(known.values()) == {Custom}
+    assert classes(Evidence) - set(known.values()) == {Custom, PretrainedBelief}
     assert all(kind.name == name for name, kind in known.items())
 
 

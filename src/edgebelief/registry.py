@@ -82,6 +82,9 @@ ENSEMBLES: Table = {
     "watts-strogatz": Entry("data.ensembles:WattsStrogatz", "a ring with shortcuts"),
 }
 EVIDENCE: Table = {
+    "pretrained": Entry(
+        "amortise.evidence:Pretrained", "log odds by a network trained on simulated graphs"
+    ),
     "likelihood": Entry(
         "evidence.likelihood:MostLikelyGraph", "the graph under which the distances are most likely"
     ),
@@ -98,9 +101,6 @@ EVIDENCE: Table = {
     "rank-correlation": Entry("evidence.correlation:RankCorrelation", "of the ranks of signals"),
     "mutual-information": Entry(
         "evidence.information:MutualInformation", "dependence of signals of any form"
-    ),
-    "pretrained": Entry(
-        "amortise.evidence:Pretrained", "log odds by a network trained on simulated graphs"
     ),
     "forest": Entry("evidence.forest:ForestImportance", "forests that predict signals; slow"),
 }

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
+from edgebelief.amortise.evidence import Pretrained, PretrainedBelief
 from edgebelief.data import ErdosRenyi, adjacency_of, distances, smooth_signals
 from edgebelief.edges import Complete
 from edgebelief.evidence import (
@@ -25,6 +26,10 @@ from edgebelief.evidence.choose import ALL
 from problems import KINDS, distances_of_kind
 
 EVIDENCE = (
+    Pretrained(),
+    Pretrained(needs_signals=True),
+    PretrainedBelief(),
+    PretrainedBelief(needs_signals=False, density=(0.1, 0.4)),
     MostLikelyGraph(),
     Precision(),
     Diffusion(),

@@ -9,9 +9,11 @@ from edgebelief.edges import Complete
 from edgebelief.infer import EdgeModel
 from edgebelief.infer.prepare import prepare
 from edgebelief.networks import DPG, MIMO, PDS
-from edgebelief.readouts import Additive, Affine, Channels, Shift, Sized, TwoSlope
+from edgebelief.readouts import Additive, Affine, Channels, Given, Shift, Sized, TwoSlope
 
 N_NODES = 8
+# Covariates of the pairs.
+NAMES = ("first", "second", "level")
 # Each with a network that it reads.
 READOUTS = {
     "Affine": (Affine(), DPG(depth=10)),
@@ -19,13 +21,17 @@ READOUTS = {
     "Additive": (Additive(), DPG(depth=10)),
     "Sized": (Sized(growth=0.5), DPG(depth=10)),
     "Shift": (Shift(), PDS(depth=10)),
+    "Given": (Given(("first", "second"), ("level",)), DPG(depth=10)),
     "Channels": (Channels(2), MIMO(channels=2, depth=5)),
 }
 
 
 @pytest.fixture(scope="module")
 def data():
-    return GraphDataset.sample(0, RandomGeometric(0.5), n_graphs=3, n_nodes=N_NODES, n_signals=50)
+    drawn = GraphDataset.sample(0, RandomGeometric(0.5), n_graphs=3, n_nodes=N_NODES, n_signals=50)
+    rng = np.random.default_rng(0)
+    known = [{name: rng.normal(size=r.e.size) for name in NAMES} for r in drawn]
+    return GraphDataset([r.e for r in drawn], [r.a for r in drawn], covariates=known)
 
 
 @pytest.fixture(scope="module", params=READOUTS.values(), ids=READOUTS)
