@@ -178,11 +178,16 @@ def _log_ratio(a: float, b: float) -> float:
 
 
 def _skewness(x: np.ndarray) -> float:
-    return float(np.arcsinh(skew(x))) if np.ptp(x) > 0 else 0.0
+    return float(np.arcsinh(skew(x))) if _varies(x) else 0.0
 
 
 def _tails(x: np.ndarray) -> float:
-    return float(np.arcsinh(kurtosis(x))) if np.ptp(x) > 0 else 0.0
+    return float(np.arcsinh(kurtosis(x))) if _varies(x) else 0.0
+
+
+def _varies(x: np.ndarray) -> bool:
+    """Return whether numbers differ by more than rounding may do."""
+    return bool(np.ptp(x) > SMALL * np.abs(x).max())
 
 
 def _positive(x: np.ndarray | float) -> np.ndarray | float:
