@@ -163,8 +163,8 @@ def of_signals(x: Float[np.ndarray, "signals nodes"]) -> Float[np.ndarray, " sum
 def _transitivity(e: OnPairs, different: np.ndarray) -> float:
     """Return the correlation of an affinity of two nodes with their affinities to third ones."""
     off = e[different]
-    affinity = np.exp(-(e - np.median(off)) / _positive(off.std())) * different
-    affinity = np.minimum(affinity, np.exp(3.0))
+    nearness = -(e - np.median(off)) / _positive(off.std())
+    affinity = np.exp(np.minimum(nearness, 3.0)) * different
     root = np.sqrt(_positive(affinity.sum(0)))
     s = affinity / root[:, None] / root
     upper = np.triu_indices(len(e), 1)
