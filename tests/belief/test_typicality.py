@@ -177,3 +177,9 @@ def test_cross_validation_does_not_compare_its_parts(graphs):
         cross_predict(0, thirty, fit_and_predict, "graphs", 30)
     alone = [thirty[[s for s in range(30) if s != t]] for t in range(30)]
     assert any(said(by_hand(rest), thirty[t : t + 1]) for t, rest in enumerate(alone))
+
+
+def test_distances_that_are_all_alike_or_zero_have_summaries():
+    """Without a warning of NumPy or SciPy on the way."""
+    alike = GraphDataset([np.full(N * (N - 1) // 2, x) for x in (0.0, 2.0, 1e-300, 1e300)])
+    assert np.isfinite(Reference.of(alike, range(4)).array).all()

@@ -186,6 +186,7 @@ CALLS = {
     "to_networkx": lambda learner, X, A: learner.to_networkx(X),
     "explain": lambda learner, X, A: learner.explain(X, "0", "1"),
     "terms": lambda learner, X, A: learner.terms(),
+    "typicality": lambda learner, X, A: learner.typicality(X),
     "score": lambda learner, X, A: learner.score(X, A),
     "predictions": lambda learner, X, A: learner.predictions(X, A),
     "calibration_report": lambda learner, X, A: learner.calibration_report(X, A),

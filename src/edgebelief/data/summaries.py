@@ -163,8 +163,8 @@ def of_signals(x: Float[np.ndarray, "signals nodes"]) -> Float[np.ndarray, " sum
 def _transitivity(e: OnPairs, different: np.ndarray) -> float:
     """Return the correlation of an affinity of two nodes with their affinities to third ones."""
     off = e[different]
-    affinity = np.exp(-(e - np.median(off)) / _positive(off.std())) * different
-    affinity = np.minimum(affinity, np.exp(3.0))
+    nearness = -(e - np.median(off)) / _positive(off.std())
+    affinity = np.exp(np.minimum(nearness, 3.0)) * different
     root = np.sqrt(_positive(affinity.sum(0)))
     s = affinity / root[:, None] / root
     upper = np.triu_indices(len(e), 1)
@@ -178,11 +178,16 @@ def _log_ratio(a: float, b: float) -> float:
 
 
 def _skewness(x: np.ndarray) -> float:
-    return float(np.arcsinh(skew(x))) if np.ptp(x) > 0 else 0.0
+    return float(np.arcsinh(skew(x))) if _varies(x) else 0.0
 
 
 def _tails(x: np.ndarray) -> float:
-    return float(np.arcsinh(kurtosis(x))) if np.ptp(x) > 0 else 0.0
+    return float(np.arcsinh(kurtosis(x))) if _varies(x) else 0.0
+
+
+def _varies(x: np.ndarray) -> bool:
+    """Return whether numbers differ by more than rounding may do."""
+    return bool(np.ptp(x) > SMALL * np.abs(x).max())
 
 
 def _positive(x: np.ndarray | float) -> np.ndarray | float:
