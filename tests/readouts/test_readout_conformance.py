@@ -6,7 +6,7 @@ import pytest
 
 from edgebelief.data import GraphDataset, RandomGeometric
 from edgebelief.edges import Complete
-from edgebelief.infer import EdgeModel
+from edgebelief.infer import EdgeModel, Prior, lognormal, normal
 from edgebelief.infer.prepare import prepare
 from edgebelief.networks import DPG, MIMO, PDS
 from edgebelief.readouts import Additive, Affine, Channels, Given, Shift, Sized, TwoSlope
@@ -37,7 +37,10 @@ def data():
 @pytest.fixture(scope="module", params=READOUTS.values(), ids=READOUTS)
 def model(request, data):
     readout, network = request.param
-    return prepare(0, EdgeModel(network, readout), data).model
+    # Belief from elsewhere has none of the paper's parameters.
+    own = Prior(theta=lognormal(1.0, 1.0), heads=normal(0.0, 1.0), levels=normal(0.0, 1.0))
+    prior = own if isinstance(readout, Given) else "altered"
+    return prepare(0, EdgeModel(network, readout, prior), data).model
 
 
 @pytest.fixture
