@@ -15,6 +15,9 @@ from edgebelief.errors import InputError, NoRoom, SettingError
 
 N_NODES = 10
 
+# Some inputs are hostile; `test_alarm.py` is about the warning.
+pytestmark = pytest.mark.filterwarnings("ignore::edgebelief.amortise.predict.LostWarning")
+
 
 @pytest.fixture(scope="module")
 def graph():

@@ -140,10 +140,10 @@ def beliefs(
     --------
     >>> from edgebelief.amortise import beliefs
     >>> from edgebelief.data import RandomGeometric, smooth_signals
-    >>> graph = RandomGeometric(radius=0.5).sample(key=0, n_nodes=10)
+    >>> graph = RandomGeometric(radius=0.4).sample(key=0, n_nodes=20)
     >>> belief = beliefs(signals=smooth_signals(1, graph, n_signals=200))
     >>> belief.probability.shape, belief.logits.shape
-    ((45,), (45, 4))
+    ((190,), (190, 4))
     >>> belief.typicality.is_lost
     False
     """

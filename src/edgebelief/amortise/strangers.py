@@ -197,7 +197,7 @@ def two_regimes(rng: Rng, n: int, p: int) -> tuple[Signals, Adjacency]:
 def few_patterns(rng: Rng, n: int, p: int) -> tuple[Signals, Adjacency]:
     """All signals are mixtures of a few smooth ones, and noise."""
     a = _random_graph(rng, n)
-    patterns = _smooth(rng, a, rng.integers(2, 6))
+    patterns = _smooth(rng, a, int(rng.integers(2, 6)))
     x = np.maximum(rng.normal(size=(p, len(patterns))), 0.0) @ patterns
     return x + x.std() * rng.uniform(0.02, 0.5) * rng.normal(size=x.shape), a
 
