@@ -24,7 +24,7 @@ from edgebelief.networks import DPG
 from .tables import NAMES, square, table
 
 AFFINE = ("--readout", "affine")  # the quickest
-COMMANDS = ["simulate", "learn", "elicit", "fit", "predict", "check", "score"]
+COMMANDS = ["simulate", "learn", "belief", "elicit", "fit", "predict", "check", "score"]
 COMMANDS += ["explain", "report", "demo", "info"]
 # A command of its own takes a second to begin: JAX.
 PROGRAM = [sys.executable, "-m", "edgebelief"]

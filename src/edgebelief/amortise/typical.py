@@ -40,8 +40,8 @@ BEND = 2.0
 ALARM_AT, DISTANCE_AT = 0.95, 0.99
 
 
-class Unusual(NamedTuple):
-    """A summary of an input that is not what the network expects of such data."""
+class Summary(NamedTuple):
+    """A summary of an input, and what the network expects of such data."""
 
     name: str
     """A key of `features.FEATURES`, which has a description."""
@@ -49,6 +49,12 @@ class Unusual(NamedTuple):
     low: float
     high: float
     """What nine in ten inputs of the training world have that are like it in size and kind."""
+
+    @property
+    def beyond(self) -> float:
+        """How far outside of that range the value is, in widths of the range; 0 inside."""
+        outside = max(self.value - self.high, self.low - self.value, 0.0)
+        return outside / max(self.high - self.low, 1e-6)
 
 
 class Typicality(NamedTuple):
@@ -58,8 +64,14 @@ class Typicality(NamedTuple):
     """0 for a typical one; above 1 for 5 % of the training world; unbounded."""
     p_value: float
     """The share of the training world, given size and kind of data, that is as unlike."""
-    unusual: tuple[Unusual, ...]
-    """The summaries outside the range of nine in ten, the most unusual first."""
+    summaries: tuple[Summary, ...]
+    """All that say something to people."""
+
+    @property
+    def unusual(self) -> tuple[Summary, ...]:
+        """The summaries outside the range of nine in ten, the most unusual first."""
+        outside = [each for each in self.summaries if each.beyond > 0]
+        return tuple(sorted(outside, key=lambda each: -each.beyond))
 
     @property
     def is_lost(self) -> bool:
@@ -183,21 +195,16 @@ def typicality(
     known = reference.unlike[near].astype(float)
     p_value = (1 + (known >= unlike).sum()) / (1 + len(known))
     return Typicality(
-        surprise(known, unlike), float(p_value), _unusual(reference, near, facts, row)
+        surprise(known, unlike), float(p_value), _summaries(reference, near, facts, row)
     )
 
 
-def _unusual(
+def _summaries(
     reference: Reference, near: np.ndarray, facts: np.ndarray, row: np.ndarray
-) -> tuple[Unusual, ...]:
-    """List the readable features outside of the range of nine in ten."""
+) -> tuple[Summary, ...]:
+    """List the readable features, with the range of nine in ten."""
     low, high = np.quantile(reference.readable[near].astype(float), [0.05, 0.95], axis=0)
-    result = []
-    for k, name in enumerate(list(FEATURES)[:READABLE]):
-        if not facts[-1] and FROM_SIGNALS.start <= k < FROM_SIGNALS.stop:
-            continue
-        beyond = max(row[k] - high[k], low[k] - row[k])
-        if beyond > 0:
-            width = max(high[k] - low[k], 1e-6)
-            result.append((beyond / width, Unusual(name, *map(float, (row[k], low[k], high[k])))))
-    return tuple(entry for _, entry in sorted(result, key=lambda pair: -pair[0]))
+    names = list(enumerate(list(FEATURES)[:READABLE]))
+    if not facts[-1]:  # signals are not given
+        del names[FROM_SIGNALS]
+    return tuple(Summary(name, *map(float, (row[k], low[k], high[k]))) for k, name in names)
