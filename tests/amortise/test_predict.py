@@ -36,7 +36,7 @@ def test_edges_are_believed_in(graph, signals):
 
 
 def test_probability_and_doubt_are_those_of_the_heads(signals):
-    belief = beliefs(distances(signals), n_signals=400)
+    belief = beliefs(distances(signals), n_signals=400, temper=False)
     p = expit(belief.logits.astype(float))
     np.testing.assert_allclose(belief.probability, p.mean(1))
     np.testing.assert_allclose(belief.epistemic_sd, p.std(1))
@@ -47,7 +47,7 @@ def test_probability_and_doubt_are_those_of_the_heads(signals):
 
 
 def test_logits_of_tiny_probabilities_are_not_rounded(signals):
-    belief = beliefs(distances(signals))
+    belief = beliefs(distances(signals), temper=False)
     sure = belief._replace(logits=np.full_like(belief.logits, 80.0))
     np.testing.assert_allclose(sure.logit, 80.0)
 
