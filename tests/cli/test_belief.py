@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_digits
 
 from edgebelief.amortise import beliefs
 from edgebelief.data import RandomGeometric, distances, smooth_signals
@@ -65,18 +66,20 @@ def test_distances_and_their_number_of_signals(edgebelief, signals, tmp_path):
 
 
 def test_it_says_when_it_is_lost(edgebelief, tmp_path):
-    rng = np.random.default_rng(5)
-    switches = rng.uniform(size=(60, 3)) < 0.2
-    x = rng.poisson(0.3, (60, 12)) + 300.0 * switches[:, rng.integers(3, size=12)]
-    x = np.where(rng.uniform(size=x.shape) < 0.02, 10_000.0, x)
-    path, out = tmp_path / "odd.csv", tmp_path / "belief.csv"
-    pd.DataFrame(x, columns=NAMES).to_csv(path, index=False)
-    ran = edgebelief("belief", path, "--out", out, "--json")
+    digits = load_digits()
+    images = digits.data[digits.target < 2][:24]
+    e = pd.DataFrame(((images[:, None] - images) ** 2).sum(-1))
+    e.index = e.columns = [f"image{k}" for k in range(24)]
+    path, out, page = (tmp_path / name for name in ("odd.csv", "belief.csv", "odd.html"))
+    e.to_csv(path)
+    options = ("--metric", "precomputed", "--out", out, "--report", page, "--json")
+    ran = edgebelief("belief", path, *options)
     assert ran.code == 4, ran
     assert out.exists()
-    answer = ran.json()
-    assert answer["typicality"][0]["lost"]
-    assert answer["typicality"][0]["slope"] < 1
+    (row,) = ran.json()["typicality"]
+    assert row["lost"]
+    assert row["slope"] < 1
+    assert "unlike the world" in page.read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from edgebelief.amortise.evidence import Pretrained, PretrainedBelief
+from edgebelief.amortise.predict import LostWarning
 from edgebelief.data import ErdosRenyi, adjacency_of, distances, smooth_signals
 from edgebelief.edges import Complete
+from edgebelief.errors import InputError
 from edgebelief.evidence import (
     Custom,
     Diffusion,
@@ -56,7 +58,9 @@ def pairs(matrix):
 
 def check(kind, values):
     """Whether each channel is a symmetric matrix with a finite number for each pair."""
-    channels = kind.of(values.copy())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LostWarning)  # of the pretrained network, rightly
+        channels = kind.of(values.copy())
     assert len(channels) == len(kind.channels)
     for matrix in channels:
         assert matrix.shape == (values.shape[1],) * 2
@@ -89,9 +93,11 @@ def test_each_channel_is_symmetric_and_finite(kind, graph):
 def test_permuting_nodes_permutes_pairs(kind, graph, rng):
     values, order = values_for(kind, graph), rng.permutation(12)
     moved = values[:, order] if kind.needs_signals else values[np.ix_(order, order)]
+    # Six layers of a network in single precision round to about this.
+    tolerance = 2e-3 if kind.name.startswith("pretrained") else 1e-4
     for before, after in zip(kind.of(values), kind.of(moved), strict=True):
         np.testing.assert_allclose(
-            pairs(after), pairs(before[np.ix_(order, order)]), rtol=1e-4, atol=1e-4
+            pairs(after), pairs(before[np.ix_(order, order)]), rtol=tolerance, atol=tolerance
         )
 
 
@@ -119,7 +125,11 @@ def test_the_unit_of_distances_changes_nothing(kind, graph):
         np.testing.assert_allclose(pairs(after), pairs(before), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("kind", [k for k in OF_SIGNALS if k.name != "covariance"], ids=str)
+# A covariance has units, and so have the squared distances that the network is shown.
+WITHOUT_UNIT = [k for k in OF_SIGNALS if not k.name.startswith(("covariance", "pretrained"))]
+
+
+@pytest.mark.parametrize("kind", WITHOUT_UNIT, ids=str)
 def test_the_unit_of_signals_changes_nothing(kind, graph, rng):
     """Powers of 2 round nothing, so that trees make the same choices."""
     x = graph["signals"]
@@ -161,8 +171,13 @@ def test_degenerate_signals_give_finite_channels(kind, n_signals, n_nodes, rng):
     twins[:, -1] = twins[:, 0]
     empty[:, 0] = np.nan
     near[:, 0] = 1e8 + 1e-9 * x[:, 0]
-    for case in (x, constant, twins, empty, near, np.round(x), np.full_like(x, 7.0)):
+    for case in (x, constant, twins, near, np.round(x), np.full_like(x, 7.0)):
         check(kind, case)
+    if kind.name.startswith("pretrained"):  # it needs distances, and there are none
+        with pytest.raises(InputError, match="node 0 appears in 0 signals"):
+            kind.of(empty)
+    else:
+        check(kind, empty)
 
 
 @pytest.mark.parametrize("kind", [k for k in ALL if k.name != "forest"], ids=str)

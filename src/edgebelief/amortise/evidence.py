@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 from jaxtyping import Float
@@ -26,13 +26,14 @@ class Pretrained(Evidence):
     """The log odds of an edge by the pretrained network, which has seen no label of yours.
 
     With labels it is a feature like others: a curve of it is learned, so that it is recalibrated
-    where it is wrong, and left alone where it is right. See docs/pretrained.md.
+    where it is wrong, and left alone where it is right. See docs/pretrained.md. Squared distances,
+    and so this, depend on the units of the nodes' signals, where these differ.
 
     Parameters
     ----------
     metric : {"sqeuclidean", "log-euclidean", "correlation"}, optional
         Which distances there are, or are to be computed from signals. None leaves it to the
-        learner, which knows; else "sqeuclidean".
+        learner, which knows; else distances are squared ones, or logarithms if some are negative.
     needs_signals : bool
         Whether the network is given signals, or their distances alone.
 
@@ -63,11 +64,12 @@ class Pretrained(Evidence):
 
     def of_graph(self, values: Values, n_signals: float | None) -> tuple[OnPairs, ...]:
         # Where there are labels they say what the network is worth: no alarm, and no tempering.
-        how: Any = {"metric": self.metric or "sqeuclidean", "network": pretrained()}
         if self.needs_signals:
-            believed = beliefs(signals=values, **how)
+            metric = self.metric or "sqeuclidean"
+            believed = beliefs(signals=values, metric=metric, network=pretrained())
         else:
-            believed = beliefs(values, n_signals=n_signals, **how)
+            metric = self.metric or _likely_metric(values)
+            believed = beliefs(values, n_signals=n_signals, metric=metric, network=pretrained())
         return (_on_pairs(believed.logit, values.shape[1]),)
 
     def seconds(self, n_nodes: int, n_signals: float) -> float:
@@ -133,12 +135,17 @@ class PretrainedBelief(Evidence):
             return beliefs(
                 signals=values, metric=self.metric or "sqeuclidean", density=self.density
             )
-        metric = self.metric or ("log-euclidean" if (values < 0).any() else "sqeuclidean")
+        metric = self.metric or _likely_metric(values)
         number = self.n_signals if n_signals is None else n_signals
         return beliefs(values, n_signals=number, metric=metric, density=self.density)
 
     def seconds(self, n_nodes: int, n_signals: float) -> float:
         return Pretrained().seconds(n_nodes, n_signals)
+
+
+def _likely_metric(distances: Values) -> Metric:
+    """Squared distances are not negative; logarithms of distances are on both sides of zero."""
+    return "log-euclidean" if (distances < 0).any() else "sqeuclidean"
 
 
 def _check_kind(metric: object, needs_signals: object) -> None:

@@ -17,7 +17,8 @@ from ..amortise.evidence import HEADS, LEVELS, PretrainedBelief
 from ..amortise.features import FEATURES
 from ..amortise.predict import LostWarning, PairBeliefs
 from ..data.coerce import Graphs
-from ..infer import EdgeModel, Fingerprint, Posterior, Prior, Verdict, fixed
+from ..infer import EdgeModel, Fingerprint, Posterior, Prior, Verdict, fixed, normal
+from ..infer.posterior import PRETRAINED
 from ..networks import DPG
 from ..readouts import Given
 from ..readouts.given import one_of_each
@@ -38,7 +39,8 @@ def posterior_of(kind: PretrainedBelief) -> Posterior:
     """Return the posterior whose draws are the heads at each level."""
     params = one_of_each(len(HEADS), len(LEVELS))
     n = len(params.heads)
-    prior = Prior(theta=fixed(1.0), heads=fixed(1 / len(HEADS)), levels=fixed(1 / len(LEVELS)))
+    # The priors are never used: nothing is fitted.
+    prior = Prior(theta=fixed(1.0), heads=normal(0.0, 1.0), levels=normal(0.0, 1.0))
     model = EdgeModel(DPG(1), Given(HEADS, LEVELS), prior)
     stated = "nothing was stated about the share of joined pairs"
     if kind.density is not None:
@@ -56,7 +58,7 @@ def posterior_of(kind: PretrainedBelief) -> Posterior:
             "levels": np.asarray(params.levels),
         },
         weights=np.full(n, 1 / n),
-        engine="Pretrained",
+        engine=PRETRAINED,
         settings={},
         fingerprint=NOTHING,
         verdict=Verdict(assumptions=(assumption,)),

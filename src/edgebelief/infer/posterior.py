@@ -24,6 +24,8 @@ from .model import EdgeModel
 
 # Hexadecimal digits of the hash of a graph: 64 bits, so that no two graphs have the same.
 SHORT = 16
+# In place of an engine's name: the belief of a network that was trained before; nothing was fitted.
+PRETRAINED = "Pretrained"
 QUANTILES = {"q5": 0.05, "q50": 0.5, "q95": 0.95}
 
 

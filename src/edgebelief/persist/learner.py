@@ -22,6 +22,7 @@ from ..evidence import Custom, Evidence, check_names
 from ..infer import EdgeModel, Engine, Finding, Fingerprint, Likelihood, Posterior, Prior, Verdict
 from ..infer.exact.theta import ThetaPosterior
 from ..infer.exact.weights import WeightedThetaPosterior
+from ..infer.posterior import PRETRAINED
 from ..networks import Network
 from ..readouts import Readout
 from ..registry import PARTS
@@ -191,7 +192,8 @@ def _posterior_in(settings: dict[str, Any], arrays: Arrays) -> Posterior:
     params, stats = under("param.", arrays), under("stat.", arrays)
     _check_draws(model, params, arrays["weights"], fitted["n_chains"], stats)
     engine = PARTS.get(fitted["engine"])
-    demand(engine is not None and issubclass(engine.load(), Engine), "its engine is none of ours")
+    is_ours = engine is not None and issubclass(engine.load(), Engine)
+    demand(is_ours or fitted["engine"] == PRETRAINED, "its engine is none of ours")
     return Posterior(
         model=model,
         params={name: params[name] for name in model.parameters},  # in the order that fits have
@@ -331,7 +333,8 @@ def _fingerprint(
 ) -> Fingerprint:
     sound = n_nodes.dtype == np.int64 and n_nodes.ndim == 1 and (n_nodes >= 2).all()
     demand(sound and len(n_nodes) == written["n_graphs"], "its numbers of nodes are none")
-    demand(type(written["n_labels"]) is int and written["n_labels"] >= 1, "it has no labels")
+    fewest = 1 if written["n_graphs"] else 0  # of a pretrained learner there are neither
+    demand(type(written["n_labels"]) is int and written["n_labels"] >= fewest, "it has no labels")
     scale = check_number(written["scale"], "the scale of the distances")
     demand(0 <= scale < np.inf, "the scale of its distances is none")
     n_signals = _figure_or_none(written["n_signals"])

@@ -240,7 +240,8 @@ def _scores(predictions: Predictions) -> Iterator[Figure]:
 
 
 def _parameters(posterior: Posterior) -> Iterator[Parameter]:
-    if not posterior.model.n_free:
+    model = posterior.model
+    if all(model.prior[site].fixed for site, _ in model.scalar_names.values()):
         return
     summary = posterior.summary()
     for name, values in posterior.numbers().items():

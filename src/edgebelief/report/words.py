@@ -14,7 +14,7 @@ from ..belief.checks import PredictiveCheck
 from ..belief.explain import TermCurve
 from ..belief.metrics import error
 from ..belief.predict import Predictions
-from ..infer.posterior import Fingerprint, Posterior
+from ..infer.posterior import PRETRAINED, Fingerprint, Posterior
 from ..infer.priors import Marginal
 from ..readouts import Additive, TwoSlope
 from ..version import __version__
@@ -332,6 +332,22 @@ def settings(
     posterior: Posterior, reported: Fingerprint, further_rows: Mapping[str, object]
 ) -> dict[str, str]:
     """Return the rows of the table of settings, which reproduce the result."""
+    fitted = posterior.fingerprint
+    if posterior.engine == PRETRAINED:
+        rows = {"belief": "of the network that ships with edgebelief; nothing was fitted"}
+    else:
+        rows = _of_fit(posterior)
+    rows["reported on"] = "the same" if fitted.digest == reported.digest else fingerprint(reported)
+    rows |= {name: str(value) for name, value in further_rows.items()}
+    rows["versions"] = (
+        f"edgebelief {__version__}, JAX {version('jax')}, NumPy {version('numpy')}, "
+        f"Python {'.'.join(map(str, sys.version_info[:3]))}"
+    )
+    return rows
+
+
+def _of_fit(posterior: Posterior) -> dict[str, str]:
+    """Return the rows about the model, and how and to what it was fitted."""
     model = posterior.model
     depth = getattr(model.network, "depth", "unknown")
     rows: dict[str, str] = {
@@ -345,15 +361,7 @@ def settings(
     }
     if posterior.log_evidence is not None:
         rows["log evidence"] = f"{posterior.log_evidence:.2f}"
-    fitted = posterior.fingerprint
-    rows["fitted to"] = fingerprint(fitted)
-    rows["reported on"] = "the same" if fitted.digest == reported.digest else fingerprint(reported)
-    rows |= {name: str(value) for name, value in further_rows.items()}
-    rows["versions"] = (
-        f"edgebelief {__version__}, JAX {version('jax')}, NumPy {version('numpy')}, "
-        f"Python {'.'.join(map(str, sys.version_info[:3]))}"
-    )
-    return rows
+    return rows | {"fitted to": fingerprint(posterior.fingerprint)}
 
 
 def fingerprint(data: Fingerprint) -> str:
