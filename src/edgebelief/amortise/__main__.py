@@ -41,7 +41,6 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from .alarm import FILE, save_alarm
 from .checkpoint import load_state, save_state
 from .networkfile import load_network, save_network
 from .train import SMALL, Bucket, Losses, Plan, State, Trainer, losses, scores, with_half
@@ -73,7 +72,9 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"{options.ship}: now the weights of the package; SHA-256 {ship(options.ship)}")
         return
     if options.alarm:
-        from .calibrate import make  # no other command needs it
+        # Training does without the packages that these import.
+        from .alarm import FILE, save_alarm
+        from .calibrate import make
 
         alarm = make(options.seed or 0, log=Log(None))
         save_alarm(FILE, alarm, SHA256)

@@ -8,6 +8,9 @@ number of nodes, is apart (`facts`): it is no surprise.
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
+
 import numpy as np
 from jaxtyping import Float
 from scipy.special import expit, logit, xlogy
@@ -90,9 +93,19 @@ def features(
     """
     of_x = np.zeros(len(OF_SIGNALS))
     if signals is not None and min(signals.shape) >= 2:
-        of_x = of_signals(signals)
+        # Summaries have no unit; squares of very large or small numbers are not finite.
+        size = np.nanmax(np.abs(signals), initial=0.0)
+        of_x = _quietly(of_signals, signals / (size if size > 0 else 1.0))
     spread = np.log(states.std(0) + SMALL)
-    return np.concatenate([of_distances(e), of_x, _of_beliefs(logits), states.mean(0), spread])
+    of_e = _quietly(of_distances, e)
+    return np.concatenate([of_e, of_x, _of_beliefs(logits), states.mean(0), spread])
+
+
+def _quietly(summarise: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> np.ndarray:
+    """Summarise data whose values may be all but the same: moments are then not accurate."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return summarise(x)
 
 
 def _of_beliefs(logits: np.ndarray) -> np.ndarray:

@@ -103,8 +103,8 @@ def beliefs(
     """Return what the trained network believes of every pair of one graph.
 
     Nothing is fitted, and no label is needed. The network has seen a simulated world only. Data
-    that are unlike it are noticed, most of the time: then belief is tempered, and a `LostWarning`
-    says so (docs/pretrained.md).
+    that are unlike it are often noticed, but not always: then belief is tempered, and a
+    `LostWarning` says so (docs/pretrained.md has what goes unnoticed).
 
     Parameters
     ----------

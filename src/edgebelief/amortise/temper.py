@@ -199,13 +199,13 @@ def moments(
 ) -> tuple[Float[np.ndarray, " edges"], Float[np.ndarray, " edges"]]:
     """Return the mean and the standard deviation of each probability over heads and levels."""
     shrunk = _shrunk(logits, tempering)
-    first = np.zeros(len(logits))
-    second = np.zeros(len(logits))
-    for level, weight in zip(tempering.levels, tempering.level_weights, strict=True):
-        p = expit(shrunk + level)
-        first += weight * p.mean(1)
-        second += weight * (p**2).mean(1)
-    return first, np.sqrt(np.maximum(second - first**2, 0.0))
+    points = list(zip(tempering.levels, tempering.level_weights, strict=True))
+    mean, variance = np.zeros(len(logits)), np.zeros(len(logits))
+    for level, weight in points:
+        mean += weight * expit(shrunk + level).mean(1)
+    for level, weight in points:
+        variance += weight * ((expit(shrunk + level) - mean[:, None]) ** 2).mean(1)
+    return mean, np.sqrt(variance)
 
 
 def log_moments(
