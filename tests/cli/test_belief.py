@@ -41,7 +41,7 @@ def test_it_writes_what_the_network_believes(edgebelief, table, signals, tmp_pat
     assert ran.code == 0, ran
     standard = (signals - signals.mean(0)) / signals.std(0)
     check_same(by_pair(out), beliefs(signals=standard, density=(0.1, 0.6)).probability)
-    assert "like those that the network was trained on" in ran.out
+    assert "look like those that the network was trained on" in " ".join(ran.out.split())
     assert "What the network expects" in page.read_text("utf-8")
 
 

@@ -224,7 +224,7 @@ def believed(
     ]
     this.answer |= {"typicality": _records(table), "report": report and str(report)}
     if not lost:
-        this.say("these data are like those that the network was trained on", "green")
+        this.say("no alarm: these data look like those that the network was trained on", "green")
     this.conclude(replace(verdict, findings=tuple(lost)))
 
 

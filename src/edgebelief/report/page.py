@@ -143,7 +143,7 @@ def page(report: Contents) -> str:
         summary=summary,
         learned=list(words.learned(summary)),
         more_edges=words.more_edges(summary),
-        doubt=list(words.doubt(summary)),
+        doubt=list(words.doubt(summary, not report.expectations)),
         rightness=list(words.rightness(report.scored, seen, report.held_out is not None)),
         headlines=list(_headlines(summary, report.scored)),
         figures={name: words.number(x) for name, x in posterior.verdict.figures.items()},

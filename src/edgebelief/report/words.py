@@ -154,7 +154,7 @@ def more_edges(summary: Summary) -> str:
     )
 
 
-def doubt(summary: Summary) -> Iterator[Markup]:
+def doubt(summary: Summary, is_fitted: bool = True) -> Iterator[Markup]:
     """Yield where the uncertainty is, and how much of it is epistemic."""
     s = summary
     share = s.expected_wrong / s.n_pairs
@@ -186,11 +186,13 @@ def doubt(summary: Summary) -> Iterator[Markup]:
             named(pair.source), named(pair.target),
             f" in graph {pair.graph + 1}" if s.n_graphs > 1 else "", f"{pair.mean:.2f}",
         )  # fmt: skip
-    yield said(
-        "Of the total variance, {} is epistemic: it comes from uncertainty about the parameters, "
-        "and more labels would remove it. The rest remains even if the parameters are known.",
-        percent(s.epistemic_share),
-    )
+    what = "comes from uncertainty about the parameters, and more labels would remove it"
+    rest = "The rest remains even if the parameters are known."
+    if not is_fitted:
+        what = "is how far the parts of the network disagree, and what is not known of the density"
+        rest = "The rest remains even if they agreed."
+    share = percent(s.epistemic_share)
+    yield said("Of the total variance, {} is epistemic: it {}. {}", share, what, rest)
 
 
 def rightness(predictions: Predictions, seen: int, held_out: bool = False) -> Iterator[Markup]:
