@@ -575,7 +575,9 @@ def test_report_is_asked_for_with_what_the_learner_knows(monkeypatch, tmp_path, 
 def test_reports_take_every_keyword_of_the_page():
     of_page = inspect.signature(Report.of).parameters
     assert set(ABOUT) == {name for name, p in of_page.items() if p.kind == p.KEYWORD_ONLY} - {
-        "predictions"
+        "predictions",
+        "expectations",
+        "cautions",  # which a learner knows itself
     }
 
 

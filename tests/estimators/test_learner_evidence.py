@@ -282,7 +282,7 @@ ADDITIVE = {"readout": "additive"}
         ({"evidence": ["profile"], "size_aware": True}, "the readout is Sized; leave evidence out"),
         ({**ADDITIVE, "evidence": "profile"}, "evidence must be auto, none, or a list of"),
         ({**ADDITIVE, "evidence": None}, "evidence must be auto, none, or a list of"),
-        ({**ADDITIVE, "evidence": ["best"]}, r"evidence 'best' is none; there are \['likelihood'"),
+        ({**ADDITIVE, "evidence": ["best"]}, r"evidence 'best' is none; there are \['pretrained'"),
         ({**ADDITIVE, "evidence": ["profile", "profile"]}, "the channel 'profile' twice"),
         ({**ADDITIVE, "evidence": [lambda e: e]}, r"without a name; use .*Custom\(name"),
         ({**ADDITIVE, "evidence": [Precision]}, "a list of names, Evidence objects and functions"),

@@ -66,7 +66,25 @@ def shipped() -> Alarm:
 
 
 def save_alarm(path: Path, alarm: Alarm, weights: str) -> None:
-    """Write an alarm, with the SHA-256 of the weights that it is for."""
+    """Write an alarm, with the SHA-256 of the weights that it is for.
+
+    Parameters
+    ----------
+    path : Path
+    alarm : Alarm
+    weights : str
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> from edgebelief.amortise import load_alarm, save_alarm
+    >>> from edgebelief.amortise.alarm import shipped
+    >>> file = Path(mkdtemp(), "copy.safetensors")
+    >>> save_alarm(file, shipped(), "1f")
+    >>> bool(load_alarm(file, "1f").rule.slope[0] == shipped().rule.slope[0])
+    True
+    """
     reference = {
         name: np.asarray(value, np.float16 if name in HALF else np.float32)
         for name, value in alarm.reference._asdict().items()
@@ -85,7 +103,21 @@ def save_alarm(path: Path, alarm: Alarm, weights: str) -> None:
 def load_alarm(path: Path, weights: str) -> Alarm:
     """Read what `save_alarm` wrote, for the weights with this SHA-256.
 
-    Nothing in the file is executed.
+    Nothing in the file is executed. A damaged file, or one for other weights, is refused.
+
+    Parameters
+    ----------
+    path : Path
+    weights : str
+
+    Returns
+    -------
+    Alarm
+
+    Examples
+    --------
+    >>> from edgebelief.amortise import load_alarm
+    >>> alarm = load_alarm("typical.safetensors", weights="1f")  # doctest: +SKIP
     """
     try:
         with safe_open(path, framework="numpy") as file:
