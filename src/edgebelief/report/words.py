@@ -191,8 +191,8 @@ def doubt(summary: Summary, is_fitted: bool = True) -> Iterator[Markup]:
     if not is_fitted:
         what = "is how far the parts of the network disagree, and what is not known of the density"
         rest = "The rest remains even if they agreed."
-    share = percent(s.epistemic_share)
-    yield said("Of the total variance, {} is epistemic: it {}. {}", share, what, rest)
+    said_share = percent(s.epistemic_share)
+    yield said("Of the total variance, {} is epistemic: it {}. {}", said_share, what, rest)
 
 
 def rightness(predictions: Predictions, seen: int, held_out: bool = False) -> Iterator[Markup]:
