@@ -2,11 +2,12 @@
 
 With the log odds l of each pair from elsewhere (a network that was trained before, say),
 
-    logit = s l + v,    s ~ normal(1, 0.1),    v ~ normal(0, 0.3)
+    logit = s l + v,    s ~ normal(1, 0.05),    v ~ normal(0, 0.15)
 
-Without labels this is the belief itself. The priors are narrow: a few labelled graphs must not make
-worse what was right before, and other parts of a mixture are for beliefs that are far wrong. Two
-coefficients under narrow priors have a posterior that is nearly normal; it is taken as normal.
+Without labels this is the belief itself. The priors are narrow: one labelled graph must not make
+worse what was right before, as with wider ones it did on simulated graphs. Other parts of a mixture
+are for beliefs that are wrong. Two coefficients under narrow priors have a posterior that is nearly
+normal; it is taken as normal.
 
 As a part of an additive readout it is the line of one term, without the network: delta = 0.
 """
@@ -25,7 +26,7 @@ from ..model import EdgeModel
 from ..priors import normal
 from .regression import Labels, LogisticPosterior, Mode
 
-SLOPE, LEVEL = normal(1.0, 0.1), normal(0.0, 0.3)
+SLOPE, LEVEL = normal(1.0, 0.05), normal(0.0, 0.15)
 
 
 class Recalibration:
