@@ -37,6 +37,7 @@ def lost_signals():
     return x + 1e-3 * np.random.default_rng(0).normal(size=x.shape)
 
 
+@pytest.mark.slow
 def test_false_alarms_are_few():
     """Fresh draws of a part of the world: of 60, at most 9 (p = 0.002 if the rate is 5 %)."""
     cases = world_cases(987654, 60, (12, 12), WORLDS["everything"])
