@@ -79,6 +79,7 @@ def test_it_says_when_it_is_lost(edgebelief, tmp_path):
     (row,) = ran.json()["typicality"]
     assert row["lost"]
     assert row["slope"] < 1
+    assert "warning" not in ran.err
     assert "unlike the world" in page.read_text("utf-8")
 
 

@@ -155,3 +155,16 @@ def test_quantiles_of_a_normal_law_have_its_spread():
     points = np.linspace(-5, 5, 33)
     levels = quantiles(points, np.exp(-(points**2) / 2), N_LEVELS)
     assert levels.std() == pytest.approx(1, abs=0.02)
+
+
+def test_with_one_label_the_default_trusts_the_network_where_it_is_right(signals, graph):
+    """The graph and its signals are of the kind that the network was trained on."""
+    fitted = GraphLearner(metric="sqeuclidean", depth=20, inference="laplace")
+    fitted.fit(signals, adjacency_of(graph))
+    assert fitted.comparison_["share"]["pretrained"] == pytest.approx(1)
+    assert [kind.name for kind in fitted.evidence_] == ["pretrained"]
+    new = smooth_signals(8, RandomGeometric(0.4).sample(9, 15), 300)
+    logit = np.array(beliefs(signals=new).logit)
+    p = fitted.predict_proba(new)[UPPER]
+    clear = np.abs(logit) < 5  # beyond, a curve is flat where the fitted graph had no values
+    np.testing.assert_allclose(np.log(p / (1 - p))[clear], logit[clear], atol=1.0)

@@ -17,8 +17,9 @@ from .predict import PairBeliefs, beliefs
 from .temper import stated_law
 from .weights import pretrained
 
-# The name of the channel, and of the term that it becomes.
-CHANNEL = "pretrained"
+# The name of the channel, and of the term that it becomes. The default's mixture trusts a covariate
+# of this name, which no covariate of a user's should have.
+CHANNEL = "pretrained log odds"
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from ..amortise.predict import LostWarning
 from ..atomic import replacing
 from ..belief import BeliefWarning, elicit_prior
 from ..data import GraphDataset, save_dataset, smooth_signals, write_edges, write_table
@@ -208,7 +209,8 @@ def believed(
     learner = given.blame(lambda: GraphLearner.pretrained(**settings))
     _say_preprocess(this, settings)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", BeliefWarning)  # the verdict says the same
+        warnings.simplefilter("ignore", BeliefWarning)
+        warnings.simplefilter("ignore", LostWarning)  # the verdict says the same
         _write_belief(this, learner, given, X, out, 0.9, rule, all_pairs)
         table = given.apply(learner.typicality, X)
         if report is not None:

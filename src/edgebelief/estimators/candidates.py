@@ -45,6 +45,7 @@ from ..infer.exact.slices import free_network_parameters
 from ..infer.prepare import Problem, prepare
 from ..readouts import Additive, Readout
 from ..readouts.additive import INTERACTIONS
+from ..readouts.curves import Curve
 from .evidence import with_covariates
 
 # With fewer labelled graphs than this, nodes are held out in place of graphs. Then there is no
@@ -59,7 +60,7 @@ CLEARLY = 2.0
 # Names of candidates; what is said of a second pass, and of a wider prior of the scales: the usual
 # one is too narrow where labels are nearly separable, as with expected distances.
 AFFINE, THRESHOLD, ADDITIVE = "affine", "threshold", "additive"
-PRETRAINED = CHANNEL
+PRETRAINED = "pretrained"
 TWICE, WIDE = ", two passes", ", wide scales"
 WIDER = 10 / 3
 # The figure of a verdict that says how many labels count as one.
@@ -188,7 +189,10 @@ def _parts(model: EdgeModel) -> dict[str, tuple[str, ...]]:
         THRESHOLD: tuple(name for name in names if name == "z"),
     }
     # Of weights the pretrained network knows nothing.
-    if CHANNEL in names and not model.likelihood.weighted:
+    are_numbers = any(
+        term.name == CHANNEL and isinstance(term.curve, Curve) for term in model.readout.terms
+    )
+    if are_numbers and not model.likelihood.weighted:
         parts[PRETRAINED] = (CHANNEL,)
     first = {terms: name for name, terms in reversed(parts.items())}
     return {name: terms for name, terms in parts.items() if first[terms] == name}
