@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import get_args
+from dataclasses import dataclass, field
+from typing import Any, get_args
 
 import numpy as np
 from jaxtyping import Float
@@ -12,6 +12,7 @@ from ..data.signals import Metric
 from ..edges import Complete
 from ..errors import SettingError, SettingTypeError
 from ..evidence.base import Evidence, OnPairs, Values
+from ..networks.pair import PairNetwork
 from ..validate import check_choice, check_number
 from .predict import PairBeliefs, beliefs
 from .temper import stated_law
@@ -99,12 +100,16 @@ class PretrainedBelief(Evidence):
         Of how many signals distances are the mean, where the data do not say.
     density : float or (float, float), optional
         See `edgebelief.amortise.beliefs`.
+    network : PairNetwork, optional
+        Instead of the one that ships: a tuned one, which has no alarm, so that its belief is not
+        tempered. It cannot go with `density`.
     """
 
     metric: Metric | None = None
     needs_signals: bool = True
     n_signals: float | None = None
     density: float | tuple[float, float] | None = None
+    network: PairNetwork | None = field(default=None, repr=False, compare=False)
 
     name = "pretrained belief"
 
@@ -132,13 +137,12 @@ class PretrainedBelief(Evidence):
 
     def believed(self, values: Values, n_signals: float | None = None) -> PairBeliefs:
         """Return all that the network says of a graph."""
+        by: dict[str, Any] = {"density": self.density, "network": self.network}
         if self.needs_signals:
-            return beliefs(
-                signals=values, metric=self.metric or "sqeuclidean", density=self.density
-            )
+            return beliefs(signals=values, metric=self.metric or "sqeuclidean", **by)
         metric = self.metric or _likely_metric(values)
         number = self.n_signals if n_signals is None else n_signals
-        return beliefs(values, n_signals=number, metric=metric, density=self.density)
+        return beliefs(values, n_signals=number, metric=metric, **by)
 
     def seconds(self, n_nodes: int, n_signals: float) -> float:
         return Pretrained().seconds(n_nodes, n_signals)

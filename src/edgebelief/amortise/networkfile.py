@@ -6,6 +6,7 @@ Safetensors files: arrays by their place in the tree ("layers.mix"), settings as
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -41,9 +42,8 @@ def save_network(path: Path, network: PairNetwork, about: dict[str, Any]) -> Non
     >>> load_network(file).shape == pretrained().shape
     True
     """
-    half = jax.tree.map(lambda x: np.asarray(x).astype(np.float16), network)
     shape = json.dumps(network.shape._asdict())
-    write_tree(path, {"shape": shape, "about": json.dumps(about)}, half)
+    write_tree(path, {"shape": shape, "about": json.dumps(about)}, in_half(network))
 
 
 def load_network(path: Path) -> PairNetwork:
@@ -66,13 +66,42 @@ def load_network(path: Path) -> PairNetwork:
     """
     try:
         with safe_open(path, framework="numpy") as file:
-            shape = PairShape(**json.loads((file.metadata() or {})["shape"]))
-            template = jax.eval_shape(lambda: PairNetwork.random(jax.random.key(0), shape))
-            return filled(template, lambda name: file.get_tensor(name).astype(np.float32))
+            shape = json.loads((file.metadata() or {})["shape"])
+            return network_of(shape, file.get_tensor)
     except (SafetensorError, KeyError, TypeError, json.JSONDecodeError):
         problem = "is damaged, or no file of a pair network"
         remedy = "Pass a file that `python -m edgebelief.amortise --out` wrote"
         raise InputError(problem, where=path, remedy=remedy) from None
+
+
+def in_half(network: PairNetwork) -> PairNetwork:
+    """Return the network with its weights as files keep them."""
+    half: PairNetwork = jax.tree.map(lambda x: np.asarray(x).astype(np.float16), network)
+    return half
+
+
+def arrays_of(network: PairNetwork) -> dict[str, np.ndarray]:
+    """Return the weights by name, in half precision.
+
+    Examples
+    --------
+    >>> from edgebelief.amortise import pretrained
+    >>> from edgebelief.amortise.networkfile import arrays_of, network_of
+    >>> network = pretrained()
+    >>> arrays = arrays_of(network)
+    >>> network_of(network.shape._asdict(), arrays.__getitem__).shape == network.shape
+    True
+    """
+    half = in_half(network)
+    return dict(zip(_names(half), jax.tree.leaves(half), strict=True))
+
+
+def network_of(shape: dict[str, int], get: Callable[[str], np.ndarray]) -> PairNetwork:
+    """Return the network of that shape whose weights `get` gives by name."""
+    sizes = PairShape(**shape)
+    template = jax.eval_shape(lambda: PairNetwork.random(jax.random.key(0), sizes))
+    network: PairNetwork = filled(template, lambda name: get(name).astype(np.float32))
+    return network
 
 
 def write_tree(path: Path, metadata: dict[str, str], tree: Any) -> None:

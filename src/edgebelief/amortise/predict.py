@@ -45,7 +45,7 @@ STEP = 125
 ROUNDING = 1e-9
 
 # On a CPU, factorisations of two calls at the same time can wait for each other for ever.
-_one_at_a_time = Lock()
+one_at_a_time = Lock()
 
 
 class LostWarning(Message, UserWarning):
@@ -228,7 +228,7 @@ def _run(
     e, c = (np.pad(x, (fill, fill)).astype(np.float32) for x in (e, c))
     mask = (np.arange(size) < n).astype(np.float32)
     # In single precision, whatever the caller has told JAX: as in training.
-    with _one_at_a_time, jax.enable_x64(False):
+    with one_at_a_time, jax.enable_x64(False):
         known = Known(*(jnp.float32(fact) for fact in facts))
         output: PairOutput = jax.block_until_ready(_evaluate(network, e, c, known, mask))
         return output

@@ -38,6 +38,8 @@ from .world import WORLDS, Draws, Report, World, draw
 # How unequal the weights of a cell are over the heads: Dirichlet with this concentration, so that
 # a weight is 1 with a standard deviation of 0.6 for four heads.
 CONCENTRATION = 2.0
+# As usual for such networks: the largest norm of a gradient, and how fast matrices decay.
+CLIP, WEIGHT_DECAY = 1.0, 0.01
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,8 @@ class Plan:
     """The number of steps in which the learning rate rises to `rate`."""
     decay: float = 0.5
     """The share of the steps, at the end, in which it falls: as half a cosine."""
-    weight_decay: float = 0.01
-    clip: float = 1.0
+    weight_decay: float = WEIGHT_DECAY
+    clip: float = CLIP
     """The largest norm of a gradient."""
     memory: float = 0.999
     """The decay of the moving average of the weights, which is what a run gives."""
@@ -222,11 +224,7 @@ class Trainer:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._weights = jnp.asarray(head_weights(len(plan.cells), plan.shape.heads), jnp.float32)
-        self._optimiser = optax.chain(
-            optax.clip_by_global_norm(plan.clip),
-            optax.scale_by_adam(b2=0.99),
-            optax.add_decayed_weights(plan.weight_decay, mask=_is_matrix),
-        )
+        self._optimiser = optimiser_of(plan.clip, plan.weight_decay)
         self._key = jax.random.key(plan.seed)
         self._pools: dict[int, tuple[int, Draws]] = {}
         self.reports: list[Report] = []
@@ -318,6 +316,17 @@ class Trainer:
             return State(network, average, moments, state.step + 1), measured
 
         return take
+
+
+def optimiser_of(
+    clip: float = CLIP, weight_decay: float = WEIGHT_DECAY
+) -> optax.GradientTransformation:
+    """Return AdamW with clipped gradients, at a learning rate of one."""
+    return optax.chain(
+        optax.clip_by_global_norm(clip),
+        optax.scale_by_adam(b2=0.99),
+        optax.add_decayed_weights(weight_decay, mask=_is_matrix),
+    )
 
 
 def _is_matrix(network: PairNetwork) -> PairNetwork:

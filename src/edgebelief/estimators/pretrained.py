@@ -7,22 +7,31 @@ readout (`readouts.Given`); so everything that is done with a posterior is done 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
+import jax
 import numpy as np
 import pandas as pd
 
+from ..amortise.cases import Case
 from ..amortise.evidence import HEADS, LEVELS, PretrainedBelief
 from ..amortise.features import FEATURES
 from ..amortise.predict import LostWarning, PairBeliefs
+from ..amortise.tune import tune
 from ..data.coerce import Graphs
+from ..data.randomness import split
+from ..errors import Remedy, Setting, SettingError
 from ..infer import EdgeModel, Fingerprint, Posterior, Prior, Verdict, fixed, normal
 from ..infer.posterior import PRETRAINED
 from ..networks import DPG
 from ..readouts import Given
 from ..readouts.given import one_of_each
 from ..report.page import Expectation
+from .settings import scaled_by
+from .simulate import Simulation
 
 # What no label is behind.
 NOTHING = Fingerprint(0, (), 0, 0.0, None, "")
@@ -35,21 +44,18 @@ def believing(metric: Any, n_signals: float | None, density: Any) -> PretrainedB
     return PretrainedBelief(named, metric != "precomputed", n_signals, density)
 
 
-def posterior_of(kind: PretrainedBelief) -> Posterior:
+def posterior_of(
+    kind: PretrainedBelief,
+    assumption: str,
+    fingerprint: Fingerprint = NOTHING,
+    figures: Mapping[str, float] = MappingProxyType({}),
+) -> Posterior:
     """Return the posterior whose draws are the heads at each level."""
     params = one_of_each(len(HEADS), len(LEVELS))
     n = len(params.heads)
     # The priors are never used: nothing is fitted.
     prior = Prior(theta=fixed(1.0), heads=normal(0.0, 1.0), levels=normal(0.0, 1.0))
     model = EdgeModel(DPG(1), Given(HEADS, LEVELS), prior)
-    stated = "nothing was stated about the share of joined pairs"
-    if kind.density is not None:
-        ends = " to ".join(f"{x:.3g}" for x in np.atleast_1d(np.asarray(kind.density, float)))
-        stated = f"the share of joined pairs was stated as {ends}"
-    assumption = (
-        f"No known edges were given. The belief is that of a network trained on simulated graphs; "
-        f"it holds for data like those. {stated[0].upper()}{stated[1:]}."
-    )
     return Posterior(
         model=model,
         params={
@@ -60,9 +66,68 @@ def posterior_of(kind: PretrainedBelief) -> Posterior:
         weights=np.full(n, 1 / n),
         engine=PRETRAINED,
         settings={},
-        fingerprint=NOTHING,
-        verdict=Verdict(assumptions=(assumption,)),
+        fingerprint=fingerprint,
+        verdict=Verdict(figures=dict(figures), assumptions=(assumption,)),
     )
+
+
+def assumption_of(kind: PretrainedBelief) -> str:
+    """Say what the belief of the network that ships takes for granted."""
+    stated = "Nothing was stated about the share of joined pairs"
+    if kind.density is not None:
+        ends = " to ".join(f"{x:.3g}" for x in np.atleast_1d(np.asarray(kind.density, float)))
+        stated = f"The share of joined pairs was stated as {ends}"
+    return (
+        f"No known edges were given. The belief is that of a network trained on simulated graphs; "
+        f"it holds for data like those. {stated}."
+    )
+
+
+def tuned_to(
+    simulation: Simulation, seed: int, steps: int | None, progress: bool | None
+) -> tuple[PretrainedBelief, Posterior]:
+    """Tune the network to graphs of a simulation; return its belief, as evidence and posterior.
+
+    The graphs of the simulation are held out: the tuned network is compared with the one that ships
+    on them, and new graphs are compared with them.
+    """
+    if simulation.n_signals is None:
+        problem = 'network="pair" needs the number of signals, as many as you have'
+        raise SettingError(problem, remedy=Remedy("say {}", Setting("n_signals", 200)))
+    of_held_out, of_steps = split(seed, 2)
+    held_out = simulation.drawn(of_held_out, keep_signals=True)
+    is_correlation = simulation.metric == "correlation"
+
+    def draw(step: int, n_graphs: int) -> list[Case]:
+        more = replace(simulation, n_graphs=n_graphs)
+        key = jax.random.fold_in(of_steps, step)
+        return _cases(more.drawn(key, keep_signals=True), is_correlation)
+
+    tuned = tune(draw, _cases(held_out, is_correlation), steps=steps, progress=progress)
+    named: Any = simulation.metric
+    kind = PretrainedBelief(named, needs_signals=True, network=tuned.network)
+    figures = {"NLL before tuning": tuned.before, "NLL after tuning": tuned.after}
+    result = (
+        f"which lowered the NLL of a held-out one from {tuned.before:.3g} to {tuned.after:.3g}"
+        if tuned.is_better
+        else f"which did not lower the NLL of held-out ones ({tuned.before:.3g}), so that the "
+        f"network was left as it was"
+    )
+    assumption = (
+        f"No known edges were given. The belief is that of a network trained on simulated graphs "
+        f"and then on {tuned.n_graphs:,} more of one kind, {result}: {simulation.described()}. It "
+        f"holds for graphs and signals of that kind."
+    )
+    fingerprint = Fingerprint.of(scaled_by("median", held_out.data))
+    return kind, posterior_of(kind, assumption, fingerprint, figures)
+
+
+def _cases(graphs: Graphs, is_correlation: bool) -> list[Case]:
+    assert graphs.signals is not None
+    return [
+        Case(record.distance_matrix(), x, float(len(x)), is_correlation, record.a, "simulated")
+        for record, x in zip(graphs.data, graphs.signals, strict=True)
+    ]
 
 
 def believed(kind: PretrainedBelief, graphs: Graphs) -> list[PairBeliefs]:

@@ -84,12 +84,18 @@ class Simulation:
         n_signals = np.inf if self.n_signals is None else self.n_signals
         return Graphs(GraphDataset(e, a, n_signals=n_signals), False, tuple(kept) or None)
 
-    def __str__(self) -> str:
+    def described(self) -> str:
+        """Say which graphs and signals are drawn."""
         signals = "infinitely many" if self.n_signals is None else f"{self.n_signals}"
         return (
+            f"{self.ensemble} on {self.n_nodes} nodes, with {signals} signals smooth on them "
+            f"({self.filter})"
+        )
+
+    def __str__(self) -> str:
+        return (
             f"no known edges were given. The model was trained on {self.n_graphs} simulated "
-            f"graphs, {self.ensemble} on {self.n_nodes} nodes, with {signals} signals smooth on "
-            f"them ({self.filter}); its belief holds for graphs and signals of that kind."
+            f"graphs, {self.described()}; its belief holds for graphs and signals of that kind."
         )
 
 

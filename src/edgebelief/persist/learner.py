@@ -10,12 +10,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from ..amortise.evidence import PretrainedBelief
+from ..amortise.inputs import CHANNELS, FACTS
+from ..amortise.networkfile import arrays_of, network_of
 from ..data.covariates import MAX_COVARIATES
 from ..data.reference import MOST_GRAPHS, Reference, has_size
 from ..evidence import Custom, Evidence, check_names
@@ -24,6 +28,7 @@ from ..infer.exact.theta import ThetaPosterior
 from ..infer.exact.weights import WeightedThetaPosterior
 from ..infer.posterior import PRETRAINED
 from ..networks import Network
+from ..networks.pair import PairNetwork
 from ..readouts import Readout
 from ..registry import PARTS
 from ..validate import check_number
@@ -36,6 +41,8 @@ KIND = "GraphLearner"
 MODEL = {"network": Network, "readout": Readout, "prior": Prior, "likelihood": Likelihood}
 # Fields that are kept elsewhere (the curves of terms: arrays), or made anew.
 APART = ("terms", "state")
+# The field of evidence that is a tuned network, and what the names of its arrays begin with.
+NETWORK, OF_NETWORK = "network", "network."
 # What the names of the arrays of a first pass begin with.
 FIRST = "first."
 # A file asks for no more channels: a layer takes time with their square.
@@ -80,10 +87,19 @@ def write(path: str | Path, saved: SavedLearner) -> None:
         **fitted,
         "comparison": _comparison_out(saved.comparison),
     }
+    for network in tuned_networks(saved.evidence):
+        settings[NETWORK] = network.shape._asdict()
+        arrays |= {OF_NETWORK + name: array for name, array in arrays_of(network).items()}
     if saved.first_pass is not None:
         settings["first pass"], of_first = _posterior_out(saved.first_pass)
         arrays |= {FIRST + name: array for name, array in of_first.items()}
     modelfile.write(path, KIND, settings, arrays)
+
+
+def tuned_networks(kinds: Iterable[Evidence]) -> list[PairNetwork]:
+    """Return the network of the evidence that has one of its own: none or one."""
+    believed = (kind for kind in kinds if isinstance(kind, PretrainedBelief))
+    return [kind.network for kind in believed if kind.network is not None]
 
 
 def _posterior_out(posterior: Posterior) -> tuple[dict[str, Any], Arrays]:
@@ -173,7 +189,7 @@ def _restored(settings: dict[str, Any], arrays: Arrays) -> SavedLearner:
         scale=settings["scale"],
         comparison=_comparison_in(settings.get("comparison")),
         posterior=posterior,
-        evidence=_evidence_in(settings.get("evidence", []), posterior.model),
+        evidence=_evidence_in(settings, arrays, posterior.model),
         first_pass=first_pass,
     )
 
@@ -219,20 +235,39 @@ def check_evidence(kinds: Iterable[Evidence]) -> None:
             )
 
 
-def _evidence_in(written: list[Any], model: EdgeModel) -> tuple[Evidence, ...]:
+def _evidence_in(
+    settings: Mapping[str, Any], arrays: Arrays, model: EdgeModel
+) -> tuple[Evidence, ...]:
+    written = settings.get("evidence", [])
     demand(isinstance(written, list), "its evidence is no list")
     kinds = tuple(_decoded(kind) for kind in written)
     demand(all(isinstance(kind, Evidence) for kind in kinds), "its evidence is none")
     known = set(model.readout.covariates or ())
     demand(set(check_names(kinds)) <= known, "its evidence is not what its readout uses")
-    return kinds
+    if settings.get(NETWORK) is None:
+        return kinds
+    network = _network_in(settings[NETWORK], under(OF_NETWORK, arrays))
+    demand(any(isinstance(kind, PretrainedBelief) for kind in kinds), "its network has no use")
+    return tuple(
+        replace(kind, network=network) if isinstance(kind, PretrainedBelief) else kind
+        for kind in kinds
+    )
+
+
+def _network_in(shape: Any, arrays: Arrays) -> PairNetwork:
+    """Return the tuned network; it must take the inputs that this version computes."""
+    ours = shape["channels"], shape["facts"]
+    demand(ours == (len(CHANNELS), len(FACTS)), "its network is of another version: tune it again")
+    demand(all(np.isfinite(array).all() for array in arrays.values()), "its network is not finite")
+    return network_of(shape, arrays.__getitem__)
 
 
 def _check_size(kind: Evidence) -> None:
     """Refuse evidence that would take for ever."""
     numbers: list[object] = []
     for name, value in vars(kind).items():
-        if name not in ("seed", "n_signals") and not isinstance(value, str | bool | None):
+        apart = name in ("seed", "n_signals", NETWORK)
+        if not apart and not isinstance(value, str | bool | None):
             numbers += value if isinstance(value, tuple) else [value]
     sound = all(0 < check_number(x, "a number") <= LARGEST for x in numbers)
     problem = f"the settings of the evidence {kind.name!r} go beyond {LARGEST:,}"
@@ -272,7 +307,8 @@ def _encoded(value: Any) -> Any:
             check_network(value)
         if isinstance(value, Evidence):
             _check_size(value)
-        fields = [f.name for f in dataclasses.fields(value) if f.name not in APART]
+        apart = (*APART, NETWORK) if isinstance(value, Evidence) else APART
+        fields = [f.name for f in dataclasses.fields(value) if f.name not in apart]
         return {"is": name, "of": {f: _encoded(getattr(value, f)) for f in fields}}
     if isinstance(value, np.random.RandomState):
         return None  # spent; the seed that was used is kept beside it
