@@ -26,13 +26,15 @@ def pinned(file):
 
 
 def test_oldest_versions_are_those_that_the_project_allows():
-    allowed = {name: str(need)[2:] for name, need in requirements("data", "test").items() if need}
+    allowed = {
+        name: str(need)[2:] for name, need in requirements("data", "large", "test").items() if need
+    }
     assert allowed.items() <= pinned("constraints-minimum.txt").items()
 
 
-@pytest.mark.parametrize("name", requirements("data", "test", "docs", "dev"))
+@pytest.mark.parametrize("name", requirements("data", "large", "test", "docs", "dev"))
 def test_versions_of_the_tests_are_allowed(name):
-    need = requirements("data", "test", "docs", "dev")[name]
+    need = requirements("data", "large", "test", "docs", "dev")[name]
     assert need is None or pinned("constraints.txt")[name] in need
 
 

@@ -208,18 +208,20 @@ class Restricted(Support):
         if pairs.size and (pairs.min() < 0 or pairs.max() >= n_nodes):
             named = f"nodes {pairs.min()} to {pairs.max()}"
             raise InputError(f"the support names {named}; they must lie in 0 to {n_nodes - 1}.")
-        low, high = np.sort(pairs, axis=1).T
+        low, high = np.minimum(*pairs.T), np.maximum(*pairs.T)
         if (low == high).any():
             loop = low[low == high][0]
             raise InputError(f"the support joins node {loop} to itself; remove that pair.")
         low, high = low.astype(np.int32), high.astype(np.int32)
-        order = np.lexsort((high, low))
-        twice = (np.diff(low[order]) == 0) & (np.diff(high[order]) == 0)
-        if twice.any():
-            first = order[int(np.argmax(twice))]
-            pair = f"the pair ({low[first]}, {high[first]}) more than once, in either order"
-            raise InputError(f"the support names {pair}; remove the repeats.")
-        per_node = np.bincount(np.concatenate([low, high]), minlength=n_nodes)
+        position = low.astype(np.int64) * n_nodes + high
+        if not (np.diff(position) > 0).all():  # else they are sorted, and all different
+            order = np.argsort(position, kind="stable")
+            twice = np.diff(position[order]) == 0
+            if twice.any():
+                first = order[int(np.argmax(twice))]
+                pair = f"the pair ({low[first]}, {high[first]}) more than once, in either order"
+                raise InputError(f"the support names {pair}; remove the repeats.")
+        per_node = np.bincount(low, minlength=n_nodes) + np.bincount(high, minlength=n_nodes)
         if n_nodes < 2 or (per_node == 0).any():
             lonely = np.flatnonzero(per_node == 0)[:5]
             raise InputError(

@@ -21,6 +21,7 @@ from .files import (
     write_edges,
     write_matrix,
 )
+from .neighbours import nearest_pairs
 from .real import Split, digits, mnist, sp500
 from .signals import (
     Filter,
@@ -58,6 +59,7 @@ __all__ = [
     "expected_distances",
     "load_dataset",
     "mnist",
+    "nearest_pairs",
     "pair_covariates",
     "read_covariates",
     "read_edges",

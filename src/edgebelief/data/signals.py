@@ -285,6 +285,18 @@ def _check_overlap(
 def _correlation_distances(
     x: Float[np.ndarray, "signals nodes"], names: Sequence[Hashable] | None
 ) -> Float[np.ndarray, " edges"]:
+    check_varying(x, names)
+    matrix = pd.DataFrame(x).corr().to_numpy() if np.isnan(x).any() else np.corrcoef(x.T)
+    correlation = Complete(x.shape[1]).to_vector(matrix)
+    if np.isnan(correlation).any():
+        pair = _pair(np.argmax(np.isnan(correlation)), len(matrix), names)
+        problem = f"where nodes {pair} both have signals, one is constant: they have no correlation"
+        raise InputError(problem, remedy=["Leave one out", "fill the gaps"])
+    return zero_if_rounding(1 - np.abs(correlation))
+
+
+def check_varying(x: Float[np.ndarray, "signals nodes"], names: Sequence[Hashable] | None) -> None:
+    """Refuse signals that have no correlation: a single one, or nodes that are constant."""
     if len(x) < 2:
         problem = "a correlation needs at least two rows of signals; there is 1 sample"
         raise InputError(problem, remedy=["Add rows", SQUARED])
@@ -293,13 +305,10 @@ def _correlation_distances(
         name = node_name(np.argmax(flat), names)
         problem = f"node {name!r} is constant over the {len(x)} signals: it has no correlation"
         raise InputError(problem, remedy=["Leave it out", SQUARED])
-    matrix = pd.DataFrame(x).corr().to_numpy() if np.isnan(x).any() else np.corrcoef(x.T)
-    correlation = Complete(x.shape[1]).to_vector(matrix)
-    if np.isnan(correlation).any():
-        pair = _pair(np.argmax(np.isnan(correlation)), len(matrix), names)
-        problem = f"where nodes {pair} both have signals, one is constant: they have no correlation"
-        raise InputError(problem, remedy=["Leave one out", "fill the gaps"])
-    e = 1 - np.abs(correlation)
+
+
+def zero_if_rounding(e: Float[np.ndarray, " edges"]) -> Float[np.ndarray, " edges"]:
+    """Return `e`, with zero for what is the rounding of a correlation of 1."""
     return np.where(e > ROUNDING, e, 0.0)
 
 
