@@ -17,7 +17,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Bool, Float, Int, Shaped
 from numpy.typing import ArrayLike
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from .errors import InputError, SettingError
@@ -60,6 +60,13 @@ class Support(Incidence):
     def to_vector(self, matrix: Shaped[Array, "nodes nodes"]) -> Shaped[Array, " edges"]:
         """Return the entries of a symmetric matrix at the candidate edges; ignore the others."""
         return matrix[self.endpoints]
+
+    def to_sparse(self, a: Shaped[np.ndarray, " edges"]) -> csr_array:
+        """Return `a` as a symmetric sparse matrix, with an entry for every candidate, zeros too."""
+        rows, cols = (np.asarray(ends) for ends in self.endpoints)
+        places = np.concatenate([rows, cols]), np.concatenate([cols, rows])
+        shape = self.n_nodes, self.n_nodes
+        return coo_array((np.concatenate([a, a]), places), shape=shape).tocsr()
 
     @property
     def inner(self) -> Incidence:

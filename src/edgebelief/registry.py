@@ -103,6 +103,9 @@ EVIDENCE: Table = {
         "evidence.information:MutualInformation", "dependence of signals of any form"
     ),
     "forest": Entry("evidence.forest:ForestImportance", "forests that predict signals; slow"),
+    "signal-precision": Entry(
+        "evidence.precision:SignalPrecision", "precision from signals, for large graphs"
+    ),
 }
 # What a predictive check may count; the functions are in `belief.checks`, by these names.
 STATISTICS = ("density", "components", "degree spread", "triangles")

@@ -22,7 +22,7 @@ from edgebelief.evidence import (
     compute,
     compute_all,
 )
-from edgebelief.evidence.choose import ALL
+from edgebelief.evidence.choose import ALL, OF_CANDIDATES
 
 KINDS = (Precision(), Profile(), RankCorrelation())
 
@@ -187,7 +187,9 @@ def test_settings_of_ones_own_are_checked(name, function, message):
 
 def test_the_registry_names_what_applies_and_no_other():
     names = [kind.name for kind in ALL]
-    assert ["pretrained", *names] == list(registry.EVIDENCE)  # which the learner chooses
+    # The learner chooses the first; the last is for graphs with few candidates.
+    assert ["pretrained", *names, "signal-precision"] == list(registry.EVIDENCE)
+    assert {kind.name for kind in OF_CANDIDATES} <= set(registry.EVIDENCE)
     assert all(type(kind) is registry.EVIDENCE[kind.name].load() for kind in ALL)
 
 

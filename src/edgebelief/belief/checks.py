@@ -20,7 +20,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ..data.dataset import GraphDataset, Stack
 from ..data.randomness import Key, as_key, split
-from ..edges import Complete, Support
+from ..edges import Support
 from ..errors import InputError
 from ..infer.batch import Batch, ForwardModel
 from ..infer.model import EdgeModel
@@ -210,7 +210,7 @@ def _replicates(
     """
     n = len(next(iter(params.values())))
     batch = model.forward.batch(stack).without_labels().as_jax()
-    each = len(stack.e) * stack.support.n_nodes**2 * (1 + sum(model.sizes.values()))
+    each = 2 * stack.e.size * (1 + sum(model.sizes.values()))
     size = max(1, min(n, NUMBERS // each))
     size = -(-n // -(-n // size))  # equal parts, so that one compilation serves all
     keys = jax.random.split(key, n)
@@ -234,14 +234,14 @@ def _draw(
 
 # The arguments are the graphs, (..., n_graphs, n_edges) of booleans; which labels are known,
 # (n_graphs, n_edges); and the support of the graphs. The values have shape (..., n_graphs).
-OfGraphs = Callable[[np.ndarray, np.ndarray, Complete], np.ndarray]
+OfGraphs = Callable[[np.ndarray, np.ndarray, Support], np.ndarray]
 
 
-def _density(graphs: np.ndarray, known: np.ndarray, support: Complete) -> np.ndarray:
+def _density(graphs: np.ndarray, known: np.ndarray, support: Support) -> np.ndarray:
     return (graphs & known).sum(-1) / known.sum(-1)
 
 
-def _components(graphs: np.ndarray, known: np.ndarray, support: Complete) -> np.ndarray:
+def _components(graphs: np.ndarray, known: np.ndarray, support: Support) -> np.ndarray:
     return components_of(graphs, support)
 
 
@@ -260,11 +260,11 @@ def components_of(
     return np.bincount(graph_of, minlength=len(flat)).reshape(graphs.shape[:-1])
 
 
-def _degree_spread(graphs: np.ndarray, known: np.ndarray, support: Complete) -> np.ndarray:
+def _degree_spread(graphs: np.ndarray, known: np.ndarray, support: Support) -> np.ndarray:
     return _matrices(graphs, support).sum(-1).std(-1)
 
 
-def _triangles(graphs: np.ndarray, known: np.ndarray, support: Complete) -> np.ndarray:
+def _triangles(graphs: np.ndarray, known: np.ndarray, support: Support) -> np.ndarray:
     """Compute trace(A^3)/6; the counts are integers, exact in float32 up to 2^24."""
     matrix = _matrices(graphs, support)
     return ((matrix @ matrix) * matrix).sum((-1, -2), dtype=float) / 6
@@ -282,7 +282,7 @@ def _statistic(statistic: Statistic) -> OfGraphs:
     """Look up a statistic by name, or make one of a function of the matrix of one graph."""
     if callable(statistic):
 
-        def of_graphs(graphs: np.ndarray, known: np.ndarray, support: Complete) -> np.ndarray:
+        def of_graphs(graphs: np.ndarray, known: np.ndarray, support: Support) -> np.ndarray:
             flat = graphs.reshape(-1, graphs.shape[-1]).astype(float)
             values = [float(statistic(support.to_matrix(a))) for a in flat]
             return np.reshape(values, graphs.shape[:-1])
@@ -296,7 +296,7 @@ def _statistic(statistic: Statistic) -> OfGraphs:
     return _STATISTICS[statistic]
 
 
-def _matrices(graphs: np.ndarray, support: Complete) -> np.ndarray:
+def _matrices(graphs: np.ndarray, support: Support) -> np.ndarray:
     """Turn (..., n_edges) booleans into (..., N, N) adjacency matrices of float32."""
     rows, cols = support.endpoints
     matrices = np.zeros((*graphs.shape[:-1], support.n_nodes, support.n_nodes), np.float32)

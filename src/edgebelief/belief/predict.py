@@ -44,9 +44,10 @@ from .shift import warn_if_unlike
 # Values of the network's parameters in one compiled call, and the largest number of draws of the
 # other parameters at each of them.
 BLOCK, GROUP = 32, 256
-# With fewer entries than this, in the (N, N) arrays of all graphs, a second thread does not pay.
+# With fewer entries than this, two for each pair of all graphs, a second thread does not pay.
 WORTHWHILE = 10_000
-# How many (N, N) arrays the network and the sums hold at once, approximately.
+# How many arrays with two entries for each pair the network and the sums hold at once,
+# approximately.
 COPIES = 13
 # Probabilities below this count as this in logits: single precision has no smaller ones, and a
 # logit of more than 87 either way is beyond what data can tell.
@@ -362,7 +363,7 @@ def graphs_in(data: Any) -> list[Any]:
 
 def _parts(stack: Stack, memory: float, n_workers: int) -> list[Stack]:
     """Split a stack into parts that fit in the memory, with one for every worker."""
-    n_graphs, entries = len(stack.places), stack.support.n_nodes**2
+    n_graphs, entries = len(stack.places), 2 * stack.support.n_edges
     fits = max(int(memory / n_workers // (COPIES * 4 * entries)), 1)
     shares = n_workers if n_graphs * entries > WORTHWHILE else 1
     size = min(fits, -(-n_graphs // shares))

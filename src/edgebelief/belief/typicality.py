@@ -55,7 +55,8 @@ class Comparison:
         fitted = posterior.fingerprint.reference
         if len(fitted) < FEWEST:
             return None
-        indices = np.flatnonzero(_has_peers(data.n_nodes, fitted.n_nodes))
+        whole = np.array([record.candidates is None for record in data])
+        indices = np.flatnonzero(whole & _has_peers(data.n_nodes, fitted.n_nodes))
         if not every:
             indices = affordable(indices, data.n_nodes)
         if not len(indices):

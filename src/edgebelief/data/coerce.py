@@ -13,6 +13,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -21,14 +22,25 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
+from scipy.sparse import coo_array
 
+from ..edges import Restricted, Support
 from ..errors import InputError, InputTypeError, InputWarning, Remedy, Setting, SettingError
 from ..room import check_room
-from ..validate import as_floats, check_choice, check_names, check_signals
+from ..validate import (
+    as_floats,
+    check_choice,
+    check_distances,
+    check_names,
+    check_signals,
+    check_whole,
+    same_nodes,
+)
 from .covariates import pair_covariates
 from .dataset import GraphDataset, GraphRecord, frozen, with_labels
 from .doubts import warn_of_doubts
-from .files import edges_to_matrix
+from .files import edge_entries, edges_to_matrix
+from .neighbours import Neighbors, nearest_pairs
 from .signals import Metric, Missing, Preprocess, distances, graph_matrix, transformed
 
 TRANSPOSE = Remedy("Transpose them", Setting("transpose", True, python="X.T"))
@@ -43,11 +55,59 @@ class Graphs(NamedTuple):
     """Of each graph, as distances were computed from them, NaN where missing; the columns are in
     the order of the nodes."""
 
-    def shaped(self, parts: Sequence[np.ndarray]) -> Any:
-        """Return the array of one graph, or several stacked, or in a list where shapes differ."""
+    def shaped(self, parts: Sequence[Any]) -> Any:
+        """Return the array of one graph, or several stacked; a list of unlike or sparse ones."""
         if self.single:
             return parts[0]
-        return np.stack(parts) if len({part.shape for part in parts}) == 1 else list(parts)
+        dense = all(isinstance(part, np.ndarray) for part in parts)
+        alike = len({part.shape for part in parts}) == 1
+        return np.stack(parts) if dense and alike else list(parts)
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """Only pairs of near neighbours may be edges.
+
+    Parameters
+    ----------
+    n_neighbors : int
+        How many each node chooses; a pair is a candidate if either node chooses the other.
+    search : object with ``fit_transform(X)``, optional
+        What finds them: see `data.nearest_pairs`.
+    """
+
+    n_neighbors: int = 20
+    search: Neighbors | None = None
+
+    def check(self, metric: object, missing: object) -> None:
+        """Refuse what has no neighbours to be found."""
+        check_whole(self.n_neighbors, "n_neighbors", 1)
+        all_pairs = Remedy("take all pairs: {}", Setting("support", "complete"))
+        if callable(metric):
+            problem = "is a function of all pairs, and candidates are near neighbours"
+            raise SettingError(problem, argument="metric", remedy=["Name a metric", all_pairs])
+        if missing != "error":
+            problem = "goes with all pairs: neighbours are of signals without gaps"
+            raise SettingError(problem, argument="missing", remedy=["Fill the gaps", all_pairs])
+
+    def among(self, given: Any) -> tuple[Restricted, Float[np.ndarray, " edges"]]:
+        """Return the candidates of distances, and their values.
+
+        The entries of a sparse matrix are the candidates; of a dense one, near neighbours are.
+        """
+        if not hasattr(given, "tocoo"):
+            matrix = same_nodes(given, "distances") if _is_frame(given) else given
+            matrix = as_floats(_checked_shape(matrix), "distances")
+            support = Restricted.nearest(matrix, min(self.n_neighbors, len(matrix) - 1))
+            return support, check_distances(matrix, support)[0]
+        listed = _checked_shape(given.tocsr())
+        symmetric = listed.maximum(listed.T)
+        rows, cols = (np.asarray(ends) for ends in symmetric.tocoo().coords)
+        above = rows < cols
+        pairs = np.stack([rows[above], cols[above]], axis=1)
+        support = Restricted.from_pairs(pairs, listed.shape[0])
+        e = np.asarray(symmetric[support.endpoints], float).ravel()
+        return support, check_distances(e, support)[0]
 
 
 def graphs_from(
@@ -59,6 +119,7 @@ def graphs_from(
     missing: Missing = "error",
     preprocess: Preprocess | None = None,
     weighted: bool = False,
+    nearest: Nearest | None = None,
 ) -> Graphs:
     """Make a data set of whatever holds one graph or several.
 
@@ -75,6 +136,9 @@ def graphs_from(
 
     For `covariates` see `pair_covariates`; they are added to those that a `GraphDataset` has.
 
+    With `nearest` only pairs of near neighbours may be edges. Nothing is then of the size N x N:
+    distances are a sparse matrix, whose entries are the candidates, or come from signals.
+
     Examples
     --------
     >>> import networkx as nx
@@ -84,18 +148,22 @@ def graphs_from(
     <GraphDataset: 1 graphs of 3 nodes, 3 of 3 labels known>
     """
     check_form(metric, missing, preprocess)
+    if nearest is not None:
+        nearest.check(metric, missing)
     data, signals = _records(x), None
-    parts, single = _parts(x) if data is None else (list(data), isinstance(x, GraphRecord))
+    several = partial(_parts, sparse=nearest is not None)
+    parts, single = several(x) if data is None else (list(data), isinstance(x, GraphRecord))
     try:
         labels = None if a is None else _label_parts(a, len(parts), single)
         if data is None:
             label_of = [None] * len(parts) if labels is None else labels
+            how = metric, missing, preprocess, nearest
             measured = (
-                _measured(None if single else t, part, label_of[t], metric, missing, preprocess)
+                _measured(None if single else t, part, label_of[t], *how)
                 for t, part in enumerate(parts)
             )
-            e, names, counts, tables = zip(*measured, strict=True)
-            data = GraphDataset(e, names=names, n_signals=counts)
+            e, names, counts, tables, supports = zip(*measured, strict=True)
+            data = GraphDataset(e, names=names, n_signals=counts, supports=supports)
             signals = None if any(table is None for table in tables) else tables
         data = data if labels is None else _labelled(data, labels, weighted)
         data = data if covariates is None else _informed(data, covariates)
@@ -144,7 +212,7 @@ def _records(x: object) -> GraphDataset | None:
     return None
 
 
-def _parts(x: Any) -> tuple[list[Any], bool]:
+def _parts(x: Any, sparse: bool = False) -> tuple[list[Any], bool]:
     """Return the matrices of the graphs, and whether there was one that stood alone."""
     wrong = partial(InputTypeError, argument="X")
     if x is None:
@@ -154,7 +222,11 @@ def _parts(x: Any) -> tuple[list[Any], bool]:
     if isinstance(x, nx.Graph):
         raise wrong("is a graph; it must hold what was measured. Graphs are the labels, A.")
     if hasattr(x, "toarray"):
-        raise wrong("is sparse; distances and signals are dense: X.toarray().")
+        if sparse:
+            return [x], True
+        remedy = Remedy("say that its entries are the candidates: {}", Setting("support", "knn"))
+        problem = "is sparse, and distances of all pairs are not"
+        raise wrong(problem, remedy=["Pass X.toarray()", remedy])
     if isinstance(x, str | bytes):
         raise wrong(f"is text ({x[:40]!r}); read the file first (edgebelief.data).")
     if _is_frame(x):
@@ -182,6 +254,16 @@ def _is_frame(x: object) -> bool:
     return isinstance(x, pd.DataFrame)
 
 
+class Measured(NamedTuple):
+    """What was measured of one graph."""
+
+    e: Any
+    names: Any
+    n_signals: float | None = None
+    signals: Float[np.ndarray, "signals nodes"] | None = None
+    support: Support | None = None
+
+
 def _measured(
     t: int | None,
     part: Any,
@@ -189,25 +271,36 @@ def _measured(
     metric: Any,
     missing: Missing,
     preprocess: Preprocess | None,
-) -> tuple[Any, Any, float | None, Float[np.ndarray, "signals nodes"] | None]:
-    """Return the distances, names, number of signals, and signals of one graph.
+    nearest: Nearest | None,
+) -> Measured:
+    """Return the distances, names, number of signals, signals and candidates of one graph.
 
     `t` says which graph it is, of several.
     """
     names = part.columns if _is_frame(part) else None
     if isinstance(metric, str) and metric == "precomputed":
         with _in_graph(t):
-            e = _checked_shape(part if _is_frame(part) else as_floats(part, "X"))
-            return e, names, None, None
+            if nearest is not None:
+                candidates, values = nearest.among(part)
+                return Measured(values, names, support=candidates)
+            return Measured(
+                _checked_shape(part if _is_frame(part) else as_floats(part, "X")), names
+            )
     with _in_graph(t):
         x = check_signals(part, names, allow_nan=missing == "pairwise")
         _check_orientation(x.shape, label)
-        check_room(x.shape[1])  # N columns become N(N-1)/2 pairs
+        if nearest is None:
+            check_room(x.shape[1])  # N columns become N(N-1)/2 pairs
         if preprocess is not None:
             part = transformed(part, preprocess)
             x = check_signals(part, names, allow_nan=missing == "pairwise")
         names = check_names(range(x.shape[1]) if names is None else names, x.shape[1])
-        e = None if callable(metric) else distances(part, metric, missing)
+        support: Restricted | None = None
+        e: Any = None
+        if nearest is not None:
+            support, e = nearest_pairs(part, nearest.n_neighbors, metric, nearest.search)
+        elif not callable(metric):
+            e = distances(part, metric, missing)
     if e is None:
         e = metric(x)  # what a user's function raises is not reworded
         with _in_graph(t):
@@ -218,7 +311,7 @@ def _measured(
     with _in_graph(t):
         sides = (part.index, part.columns) if _is_frame(part) else None
         warn_of_doubts(x, metric, sides, graph=t, stacklevel=5)
-    return e, names, float(np.mean((~np.isnan(x)).sum(0))), x
+    return Measured(e, names, float(np.mean((~np.isnan(x)).sum(0))), x, support)
 
 
 def _checked_shape(distances: Any) -> Any:
@@ -282,7 +375,8 @@ def _labelled(data: GraphDataset, labels: Sequence[object], weighted: bool) -> G
     records = []
     for t, (record, label) in enumerate(zip(data, labels, strict=True)):
         with _in_graph(t):
-            matrix = None if label is None else _adjacency(label, record.names, weighted)
+            form = _adjacency if record.candidates is None else _sparse_adjacency
+            matrix = None if label is None else form(label, record.names, weighted)
             records.append(with_labels(record, matrix, weighted))
     return GraphDataset._of(records)
 
@@ -297,7 +391,7 @@ def _informed(data: GraphDataset, covariates: Any) -> GraphDataset:
     records = []
     for t, (record, given) in enumerate(zip(data, parts, strict=True)):
         with _in_graph(t):
-            known = {**record.covariates, **pair_covariates(given, record.names)}
+            known = {**record.covariates, **pair_covariates(given, record.names, record.support)}
             records.append(record._replace(covariates=known))
     return GraphDataset._of(records)
 
@@ -314,6 +408,23 @@ def _adjacency(label: Any, names: tuple[str, ...], weighted: bool) -> pd.DataFra
     if _is_frame(label):
         return label
     return as_floats(label.toarray() if hasattr(label, "toarray") else label, "labels")
+
+
+def _sparse_adjacency(label: Any, names: tuple[str, ...], weighted: bool) -> Any:
+    """Return labels of a large graph as a sparse matrix, without one of the size N x N."""
+    if hasattr(label, "tocsr"):
+        return label.tocsr()
+    if isinstance(label, nx.Graph):
+        if weighted:
+            check_has_weights(label)
+        label = _edge_list(label, names)
+    if not _is_edge_list(label):
+        return _adjacency(label, names, weighted)
+    value = weight_column(label) if weighted else None
+    _, i, j, values = edge_entries(label, value, names=names)
+    both = np.concatenate([i, j]), np.concatenate([j, i])
+    shape = len(names), len(names)
+    return coo_array((np.concatenate([values, values]), both), shape=shape).tocsr()
 
 
 def same_group(groups: object, names: Sequence[object] | None = None) -> pd.DataFrame:
@@ -387,16 +498,31 @@ def weight_column(table: pd.DataFrame, where: str | Path = "the edge list") -> s
     return "weight" if "weight" in others else others[0]
 
 
+def _edge_list(graph: nx.Graph, names: tuple[str, ...]) -> pd.DataFrame:
+    """Return the edges of a graph whose nodes are among these, with a weight each."""
+    if graph.is_directed():
+        raise InputError("the label graph must be undirected; see networkx.Graph.to_undirected.")
+    _check_label_graph(graph, names)
+    rows = [(str(i), str(j), w) for i, j, w in graph.edges(data="weight", default=1.0)]
+    return pd.DataFrame(rows, columns=["source", "target", "weight"])
+
+
 def _graph_matrix(graph: nx.Graph, names: tuple[str, ...]) -> Float[np.ndarray, "nodes nodes"]:
     """Return the adjacency by node name; a node that the graph does not have has no edges."""
     weights = graph_matrix(graph)
+    named = _check_label_graph(graph, names)
+    matrix = pd.DataFrame(weights, named, named, dtype=float)
+    return matrix.reindex(index=names, columns=names, fill_value=0.0).to_numpy()
+
+
+def _check_label_graph(graph: nx.Graph, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of a label graph's nodes, which must be among these."""
     named = check_names(graph.nodes, len(graph), "the label graph's nodes")
     if unknown := sorted(set(named) - set(names)):
         raise InputError(
             f"the label graph has nodes {unknown[:5]} that X has not; X's are {list(names[:5])} ..."
         )
-    matrix = pd.DataFrame(weights, named, named, dtype=float)
-    return matrix.reindex(index=names, columns=names, fill_value=0.0).to_numpy()
+    return named
 
 
 def warn_if_alike(data: GraphDataset) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from ..edges import Complete
+from ..edges import Complete, Support
 from ..errors import InputError, InputTypeError
 from ..validate import as_floats, check_names, same_nodes
 
@@ -27,7 +27,9 @@ ENDS = ["source", "target"]
 MAX_COVARIATES = 100
 
 
-def pair_covariates(given: object, names: Sequence[str]) -> dict[str, np.ndarray]:
+def pair_covariates(
+    given: object, names: Sequence[str], support: Support | None = None
+) -> dict[str, np.ndarray]:
     """Return the covariates of one graph as vectors over its pairs, by name.
 
     Parameters
@@ -36,6 +38,8 @@ def pair_covariates(given: object, names: Sequence[str]) -> dict[str, np.ndarray
         In one of the forms above. Every pair needs a value; gaps are refused.
     names : sequence of str
         The graph's nodes.
+    support : Support, optional
+        The candidate pairs; by default all.
 
     Examples
     --------
@@ -48,6 +52,7 @@ def pair_covariates(given: object, names: Sequence[str]) -> dict[str, np.ndarray
     """
     if given is None:
         return {}
+    support = Complete(len(names)) if support is None else support
     if isinstance(given, pd.DataFrame | Mapping):
         width = len(given.keys()) - 2 * (set(ENDS) <= set(given.keys()))
         if width > MAX_COVARIATES:
@@ -55,9 +60,11 @@ def pair_covariates(given: object, names: Sequence[str]) -> dict[str, np.ndarray
             raise InputError(problem, argument="covariates", remedy="Choose those that may matter")
     if isinstance(given, pd.DataFrame):
         of_pairs = set(ENDS) <= {str(name) for name in given.columns}
-        vectors = _from_pairs(given, names) if of_pairs else _from_nodes(given, names)
+        vectors = (_from_pairs if of_pairs else _from_nodes)(given, names, support)
     elif isinstance(given, Mapping):
-        vectors = {str(name): _from_matrix(str(name), x, names) for name, x in given.items()}
+        vectors = {
+            str(name): _from_matrix(str(name), x, names, support) for name, x in given.items()
+        }
     else:
         forms = "a data frame (a row per pair with source and target, or per node), or a mapping"
         problem = f"are {forms} from names to matrices; got {type(given).__name__}."
@@ -69,7 +76,9 @@ def pair_covariates(given: object, names: Sequence[str]) -> dict[str, np.ndarray
     return vectors
 
 
-def _from_pairs(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, np.ndarray]:
+def _from_pairs(
+    frame: pd.DataFrame, names: Sequence[str], support: Support
+) -> dict[str, np.ndarray]:
     check_names(frame.columns, frame.shape[1], "covariates: columns")
     place = {name: i for i, name in enumerate(names)}
     ends = [[place.get(str(name), -1) for name in frame[end]] for end in ENDS]
@@ -82,18 +91,20 @@ def _from_pairs(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, np.ndarr
     if (low == high).any():
         row = int(np.argmax(low == high))
         raise InputError(f"covariates: {names[low[row]]!r} is paired with itself.")
-    times = np.zeros((len(names),) * 2, int)
-    np.add.at(times, (low, high), 1)
-    if (times > 1).any():
-        i, j = np.argwhere(times > 1)[0]
+    keys = low * len(names) + high
+    order = np.argsort(keys, kind="stable")
+    twice = np.diff(keys[order]) == 0
+    if twice.any():
+        i, j = divmod(int(keys[order][int(np.argmax(twice))]), len(names))
         raise InputError(f"covariates: the pair {names[i]!r}, {names[j]!r} has two rows.")
-    order = np.full(times.shape, -1)
-    order[low, high] = np.arange(len(frame))
-    rows, cols = Complete(len(names)).endpoints
-    chosen = order[rows, cols]
-    if (chosen < 0).any():
-        k = int(np.argmax(chosen < 0))
-        i, j, n_missing = rows[k], cols[k], int((chosen < 0).sum())
+    rows, cols = (np.asarray(ends, np.int64) for ends in support.endpoints)
+    wanted = rows * len(names) + cols
+    place_of = np.minimum(np.searchsorted(keys[order], wanted), max(len(keys) - 1, 0))
+    chosen = order[place_of] if len(keys) else np.zeros(len(wanted), int)
+    absent = keys[chosen] != wanted if len(keys) else np.ones(len(wanted), bool)
+    if absent.any():
+        k = int(np.argmax(absent))
+        i, j, n_missing = int(rows[k]), int(cols[k]), int(absent.sum())
         problem = f"the pair {names[i]!r}, {names[j]!r} has no row; every pair needs a value"
         raise InputError(f"covariates: {problem} ({n_missing} have none).")
     where = frame[ENDS].astype(str).agg(", ".join, axis=1)
@@ -104,7 +115,9 @@ def _from_pairs(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, np.ndarr
     }
 
 
-def _from_nodes(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, np.ndarray]:
+def _from_nodes(
+    frame: pd.DataFrame, names: Sequence[str], support: Support
+) -> dict[str, np.ndarray]:
     check_names(frame.columns, frame.shape[1], "covariates: columns")
     index = list(check_names(frame.index, len(frame), "covariates: node names"))
     known = set(index)
@@ -114,7 +127,7 @@ def _from_nodes(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, np.ndarr
             f"target has a row per node, named in its index. It has {index[:5]} ..."
         )
     frame = frame.set_axis(index).loc[list(names)]
-    rows, cols = Complete(len(names)).endpoints
+    rows, cols = support.endpoints
     vectors = {}
     for name in frame.columns:
         x = _values(frame[name], str(name), pd.Series(names))
@@ -125,11 +138,11 @@ def _from_nodes(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, np.ndarr
     return vectors
 
 
-def _from_matrix(name: str, given: object, names: Sequence[str]) -> np.ndarray:
+def _from_matrix(name: str, given: object, names: Sequence[str], support: Support) -> np.ndarray:
     if isinstance(given, pd.DataFrame):
         given = same_nodes(given, f"covariate {name!r}", names).to_numpy()
     array, n = np.asarray(given), len(names)
-    rows, cols = Complete(n).endpoints
+    rows, cols = support.endpoints
     if array.shape not in ((n, n), (rows.size,)):
         wanted = f"of {n} nodes it must be a matrix ({n}, {n}) or a vector of {rows.size} pairs"
         raise InputError(f"covariate {name!r} has shape {array.shape}; {wanted}.")

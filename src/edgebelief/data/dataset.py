@@ -9,15 +9,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from scipy.sparse import csr_array
 
 from .. import validate
-from ..edges import Complete
+from ..edges import Complete, Restricted, Support, pairs_of
 from ..errors import InputError, InputIndexError, InputTypeError
 from ..room import check_simulation
 from . import signals
 from .covariates import pair_covariates
 from .ensembles import Ensemble
 from .randomness import Key, split
+
+
+class Outside(NamedTuple):
+    """What is known of the pairs of a graph that are no candidates."""
+
+    n_labels: int
+    """The number of those pairs whose label is known."""
+    n_edges: int
+    """The number of edges among them, which no model of the candidates can find."""
 
 
 class GraphRecord(NamedTuple):
@@ -38,10 +48,14 @@ class GraphRecord(NamedTuple):
     w: Float[np.ndarray, " edges"] | None = None
     """Weights: above 0 where there is an edge, 0 where there is none, NaN where unknown. None in a
     data set without weights."""
+    candidates: Restricted | None = None
+    """The pairs that may be edges; None if all may."""
+    outside: Outside | None = None
+    """What is known of all other pairs; None if nothing is."""
 
     @property
-    def support(self) -> Complete:
-        return Complete(len(self.names))
+    def support(self) -> Support:
+        return Complete(len(self.names)) if self.candidates is None else self.candidates
 
     def distance_matrix(self) -> Float[np.ndarray, "nodes nodes"]:
         return self.support.to_matrix(self.e)
@@ -58,14 +72,14 @@ class GraphRecord(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """The graphs of one size in a data set, as arrays."""
+    """The graphs of one size in a data set, as arrays; or one graph with its own candidates."""
 
     places: Int[np.ndarray, " graphs"]
     """Their places in the data set."""
     e: Float[np.ndarray, "graphs edges"]
     a: Float[np.ndarray, "graphs edges"]
     known: Bool[np.ndarray, "graphs edges"]
-    support: Complete
+    support: Support
     covariates: Mapping[str, np.ndarray]
     """(graphs, edges), those that every graph of the stack has."""
     w: Float[np.ndarray, "graphs edges"] | None = None
@@ -105,6 +119,10 @@ class GraphDataset(Sequence[GraphRecord]):
     weighted : bool
         Whether `a` holds weights: above 0 for an edge, 0 for none, NaN for unknown. A record then
         keeps them as `w`, and which edges are there as `a`.
+    supports : sequence of Support or None, optional
+        For each graph the pairs that may be edges, such as `data.nearest_pairs` finds them; `e` and
+        `a` then are vectors over these, or matrices, of which the other entries are ignored but for
+        one thing: labels of pairs that are no candidates are counted (`GraphRecord.outside`).
 
     Examples
     --------
@@ -133,8 +151,9 @@ class GraphDataset(Sequence[GraphRecord]):
         covariates: Iterable[object] | None = None,
         *,
         weighted: bool = False,
+        supports: Iterable[object] | None = None,
     ):
-        if validate.is_one_graph(e):
+        if validate.is_one_graph(e) and supports is None:
             problem = "holds the distances of several graphs; for one graph pass [e]."
             raise InputTypeError(problem, argument="e")
         e = list(e)
@@ -148,7 +167,8 @@ class GraphDataset(Sequence[GraphRecord]):
             problem = "hold those of several graphs; for one graph pass [them]."
             raise InputTypeError(problem, argument="covariates")
         covariates = _one_for_each(covariates, len(e), "covariates")
-        given = zip(e, a, names, counts, covariates, strict=True)
+        supports = _one_for_each(supports, len(e), "supports")
+        given = zip(e, a, names, counts, covariates, supports, strict=True)
         self._records = tuple(_record(t, weighted, *parts) for t, parts in enumerate(given))
 
     @classmethod
@@ -241,11 +261,16 @@ class GraphDataset(Sequence[GraphRecord]):
         return any(record.w is not None for record in self)
 
     def stacks(self) -> list[Stack]:
-        """Return the graphs as arrays, one `Stack` per number of nodes."""
+        """Return the graphs as arrays, one `Stack` per number of nodes.
+
+        Each graph whose candidates are restricted has a stack of its own.
+        """
         sizes = np.array(self.n_nodes)
+        restricted = np.array([record.candidates is not None for record in self])
+        groups = [np.flatnonzero((sizes == n) & ~restricted) for n in np.unique(sizes)]
+        groups += [np.array([t]) for t in np.flatnonzero(restricted)]
         stacks = []
-        for n_nodes in np.unique(sizes):
-            places = np.flatnonzero(sizes == n_nodes)
+        for places in (group for group in groups if group.size):
             members = [self._records[t] for t in places]
             e, a, known = map(np.stack, zip(*((r.e, r.a, r.known) for r in members), strict=True))
             covariates = {
@@ -253,7 +278,7 @@ class GraphDataset(Sequence[GraphRecord]):
                 for name in members[0].covariates
                 if all(name in record.covariates for record in members)
             }
-            support, w = Complete(int(n_nodes)), _stacked_weights(members)
+            support, w = members[0].support, _stacked_weights(members)
             stacks.append(Stack(places, e, a, known, support, covariates, w))
         return stacks
 
@@ -288,7 +313,14 @@ def _one_for_each(parts: Iterable[object] | None, n_graphs: int, what: str) -> l
 
 
 def _record(
-    t: int, weighted: bool, e: object, a: object, names: Any, n_signals: Any, covariates: object
+    t: int,
+    weighted: bool,
+    e: object,
+    a: object,
+    names: Any,
+    n_signals: Any,
+    covariates: object,
+    support: Any,
 ) -> GraphRecord:
     try:
         if n_signals is not None:
@@ -296,28 +328,79 @@ def _record(
         if n_signals is not None and not n_signals >= 1:
             raise InputError(f"must be at least 1; got {n_signals:g}.", argument="n_signals")
         names = getattr(e, "columns", None) if names is None else names
-        vector, support = validate.check_distances(e, names=names)
-        assert isinstance(support, Complete)
+        vector, support = validate.check_distances(e, support, names)
         names = range(support.n_nodes) if names is None else names
         names = validate.check_names(names, support.n_nodes)
         vector = frozen(vector.copy())  # the caller's array stays the caller's
         unlabelled = GraphRecord(vector, vector, vector, names, n_signals)
+        if isinstance(support, Restricted):
+            unlabelled = unlabelled._replace(candidates=support)
         record = with_labels(unlabelled, a, weighted)
-        return record._replace(covariates=pair_covariates(covariates, names))
+        return record._replace(covariates=pair_covariates(covariates, names, support))
     except InputError as error:
         raise error.but(graph=t) from None
 
 
 def with_labels(record: GraphRecord, a: Any, weighted: bool) -> GraphRecord:
     """Return the graph with these labels, or weights if `weighted`; without any if None."""
-    support, names = record.support, record.names
+    support, names, outside = record.support, record.names, None
     a = np.full(support.n_edges, np.nan) if a is None else a
     if hasattr(a, "columns"):  # by name, whatever order it comes in
         a = validate.same_nodes(a, "labels", names)
+    if record.candidates is not None and np.ndim(a) == 2:
+        a, outside = on_candidates(a, record.candidates)
     w = frozen(validate.check_edge_weights(a, support, names)) if weighted else None
     present = a if w is None else np.where(np.isnan(w), np.nan, w > 0)
     label, known = validate.check_labels(present, support, names)
-    return record._replace(a=frozen(label), known=frozen(known), w=w)
+    return record._replace(a=frozen(label), known=frozen(known), w=w, outside=outside)
+
+
+def on_candidates(a: Any, support: Restricted) -> tuple[Float[np.ndarray, " edges"], Outside]:
+    """Return the labels, or weights, of candidates, and what is known of the other pairs.
+
+    Parameters
+    ----------
+    a : ndarray or sparse matrix, shape (N, N)
+        Symmetric; NaN for unknown. What a sparse matrix does not list is no edge.
+    support : Restricted
+
+    Returns
+    -------
+    ndarray, shape (n_edges,)
+    Outside
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgebelief.data.dataset import on_candidates
+    >>> from edgebelief.edges import Restricted
+    >>> path = Restricted.from_pairs([(0, 1), (1, 2)])
+    >>> on_candidates(np.array([[0, 1, 1], [1, 0, np.nan], [1, np.nan, 0]]), path)
+    (array([ 1., nan]), Outside(n_labels=1, n_edges=1))
+    """
+    n = support.n_nodes
+    if a.shape != (n, n):
+        problem = f"has shape {a.shape}; on these nodes it must be {(n, n)}."
+        raise InputError(problem, argument="labels")
+    listed = csr_array(a, dtype=float)
+    listed.setdiag(0.0)
+    listed.eliminate_zeros()
+    mirrored = listed.T.tocsr()
+    for each in (listed, mirrored):
+        each.sort_indices()
+    same = np.array_equal(listed.indptr, mirrored.indptr)
+    same = same and np.array_equal(listed.indices, mirrored.indices)
+    if not (same and np.array_equal(listed.data, mirrored.data, equal_nan=True)):
+        problem = "are a matrix that is not symmetric"
+        raise InputError(problem, argument="labels", remedy="If direction means nothing, average")
+    rows, cols = support.endpoints
+    values = np.asarray(listed[rows, cols], float).ravel()
+    unknown, edges = (
+        (int(mask(listed.data).sum()) // 2 - int(mask(values).sum()))
+        for mask in (np.isnan, lambda x: x > 0)
+    )
+    n_outside = pairs_of(n) - support.n_edges
+    return values, Outside(n_outside - unknown, edges)
 
 
 def frozen(array: np.ndarray) -> np.ndarray:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float, Int
 
 from ..atomic import replacing
 from ..bounds import check_bytes, check_cells
@@ -205,6 +206,32 @@ def edges_to_matrix(
     where: str | Path = "the edge list",
 ) -> pd.DataFrame:
     """Make the matrix that `read_edges` returns of a table; `where` is what messages call it."""
+    entries = edge_entries(table, value, names=names, where=where)
+    names, i, j, numbers = entries
+    check_cells(len(names) ** 2, where, f"as a matrix of {len(names):,} nodes has")
+    matrix = np.full((len(names), len(names)), float(fill))
+    matrix[i, j] = matrix[j, i] = numbers
+    np.fill_diagonal(matrix, 0.0)
+    return pd.DataFrame(matrix, index=names, columns=names)
+
+
+class EdgeEntries(NamedTuple):
+    """The rows of an edge list, as positions in a matrix."""
+
+    names: list[str]
+    i: Int[np.ndarray, " rows"]
+    j: Int[np.ndarray, " rows"]
+    values: Float[np.ndarray, " rows"]
+
+
+def edge_entries(
+    table: pd.DataFrame,
+    value: str | None = None,
+    *,
+    names: Iterable[str] | None = None,
+    where: str | Path = "the edge list",
+) -> EdgeEntries:
+    """Return where in a matrix the rows of an edge list go; see `edges_to_matrix`."""
     check_names(table.columns, table.shape[1], "columns", where)
     if missing := {"source", "target"} - set(table.columns):
         problem = f"no column {sorted(missing)}; it has {list(table.columns)}."
@@ -225,7 +252,6 @@ def edges_to_matrix(
     listed = list(dict.fromkeys(ends.ravel()))
     names = listed if names is None else list(names)
     names = list(check_names(names, len(names)))
-    check_cells(len(names) ** 2, where, f"as a matrix of {len(names):,} nodes has")
     place = {name: i for i, name in enumerate(names)}
     if unknown := [name for name in listed if name not in place]:
         raise InputError(f"{unknown[:5]} are not among the given names.", where=where)
@@ -239,10 +265,7 @@ def edges_to_matrix(
         source, target = ends[row]
         problem = f"the pair {source!r}, {target!r} is listed twice (edges have no direction)"
         raise InputError(problem, where=f"{where}, row {row + 2}", remedy="Keep one of the rows")
-    matrix = np.full((len(names), len(names)), float(fill))
-    matrix[i, j] = matrix[j, i] = numbers
-    np.fill_diagonal(matrix, 0.0)
-    return pd.DataFrame(matrix, index=names, columns=names)
+    return EdgeEntries(names, i, j, numbers)
 
 
 def write_edges(

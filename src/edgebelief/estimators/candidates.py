@@ -113,12 +113,9 @@ def chosen(
             predictions = _renamed(predictions | {ADDITIVE: tried}, curves)
             parts = _renamed(parts, curves)
     first = _Shares.of(predictions, counts, parts)
-    if few:
-        assumption = (
-            f"{n_labelled} labelled graph{'s' if n_labelled > 1 else ''} cannot show how well a "
-            f"readout carries over to other graphs: shares are those that predict labels of "
-            f"held-out nodes best"
-        )
+    # A second pass needs resistances between all pairs.
+    if few or any(record.candidates is not None for record in data):
+        assumption = _of_few(n_labelled) if few else None
         return first.chosen(problem, parts, engine, None, assumption, dependence)
     informed = with_structure(data, mixed(predictions, first.all))
     readout = with_covariates(whole.readout, CHANNELS)
@@ -145,6 +142,15 @@ def chosen(
         first_pass = of_first.engine.run(first_key, of_first.model, data, problem.counts)
     first_pass = with_figure(first_pass, DESIGN, dependence)
     return both.chosen(again, parts, engine, first_pass, None, dependence)
+
+
+def _of_few(n_labelled: int) -> str:
+    """Say what a choice by held-out nodes rests on."""
+    return (
+        f"{n_labelled} labelled graph{'s' if n_labelled > 1 else ''} cannot show how well a "
+        f"readout carries over to other graphs: shares are those that predict labels of "
+        f"held-out nodes best"
+    )
 
 
 def with_first_pass(

@@ -87,9 +87,10 @@ def evidence_for(settings: Mapping[str, Any], readout: Readout, graphs: Graphs) 
             return ()
         sizes = graphs.data.n_nodes
         n_signals = None if graphs.signals is None else [float(len(x)) for x in graphs.signals]
-        kinds = applicable(sizes, n_signals)
+        restricted = any(record.candidates is not None for record in graphs.data)
+        kinds = applicable(sizes, n_signals, restricted=restricted)
         affordable = sum(Pretrained().seconds(n, 0) for n in sizes) <= SECONDS
-        if affordable and max(sizes) <= MOST_NODES:
+        if affordable and max(sizes) <= MOST_NODES and not restricted:
             kinds = (Pretrained(), *kinds)
     return tuple(_suited(kind, settings["metric"], graphs) for kind in kinds)
 

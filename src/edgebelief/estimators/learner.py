@@ -43,6 +43,7 @@ from ..persist.modelfile import ModelFileError
 from ..readouts import Additive, Readout
 from ..report import Report
 from ..validate import check_choice
+from .candidate_pairs import MISSED, as_matrix, missed_by, outside_table
 from .candidates import DESIGN, chosen, with_figure, with_first_pass
 from .evidence import Kinds, evidence_for, evidence_of, informed, with_covariates
 from .pretrained import (
@@ -60,6 +61,7 @@ from .settings import (
     check_saved,
     engine_of,
     is_auto,
+    nearest_of,
     network_of,
     parts_of,
     prior_of,
@@ -150,6 +152,20 @@ class GraphLearner(BaseEstimator):
         with it is estimated, if they have several sizes. For dense graphs, where each node
         is joined to a share of the others: labels whose density falls with the size are refused.
         See `edgebelief.readouts.Sized` and docs/sizes.md.
+    support : "complete" or "knn"
+        Which pairs may be edges. "complete": all. "knn", for large graphs: a pair if either node is
+        among the `n_neighbors` nearest of the other. Time and memory then grow with the number of
+        these candidates, not with the number of pairs. Belief in them is learned from the labels of
+        candidates, and every method returns sparse matrices, with an entry for each candidate. All
+        other pairs are taken for no edges; how many edges that misses is estimated on the labels
+        (`missed_`, `outside`). X holds signals without gaps, or distances; of a sparse matrix of
+        distances the entries are the candidates. "auto" evidence is then what can be computed
+        without all pairs, and there is no second pass.
+    n_neighbors : int
+        For "knn": how many neighbours each node chooses.
+    neighbors : object with ``fit_transform(X)``, optional
+        For "knn": what finds them, such as `sklearn.neighbors.KNeighborsTransformer` or an index of
+        yours that behaves as it does; see `edgebelief.data.nearest_pairs`.
     random_state : int, RandomState or None
         Of the engine's chance, and of sampled graphs and intervals.
 
@@ -207,6 +223,9 @@ class GraphLearner(BaseEstimator):
         inference: str | Engine = "auto",
         weighted: bool = False,
         size_aware: bool = False,
+        support: Literal["complete", "knn"] = "complete",
+        n_neighbors: int = 20,
+        neighbors: Any = None,
         random_state: Any = 0,
         **deprecated: Any,
     ):
@@ -223,6 +242,9 @@ class GraphLearner(BaseEstimator):
         self.inference = inference
         self.weighted = weighted
         self.size_aware = size_aware
+        self.support = support
+        self.n_neighbors = n_neighbors
+        self.neighbors = neighbors
         self.random_state = random_state
 
     def set_params(self, **params: Any) -> GraphLearner:
@@ -263,6 +285,7 @@ class GraphLearner(BaseEstimator):
         parts_of(self.get_params(False))
         engine_of(self.inference)
         check_form(self.metric, self.missing, self.preprocess)
+        nearest_of(self.get_params(False))
 
     def _fit(
         self, graphs: Graphs, sample_weight: Any, kinds: Kinds | None, has_covariates: bool = False
@@ -317,6 +340,9 @@ class GraphLearner(BaseEstimator):
         posterior = (engine or default_engine(model)).run(seed, model, data, weights)
         if to_choose:
             posterior = with_figure(posterior, DESIGN, choice.design_effect)
+        if (missed := missed_by(graphs.data, weights)) is not None:
+            posterior = with_figure(posterior, MISSED, missed.share)
+            assumptions.append(missed.sentence())
         if assumptions:
             verdict = replace(posterior.verdict, assumptions=tuple(assumptions))
             posterior = replace(posterior, verdict=verdict)
@@ -614,10 +640,36 @@ class GraphLearner(BaseEstimator):
             frames.append(pd.DataFrame(columns).iloc[edges.order])
         return pd.concat(frames, ignore_index=True)
 
+    @property
+    def missed_(self) -> float:
+        """The share of all edges that are between pairs that are no candidates; 0 if all are.
+
+        Estimated on the labels of the fit; NaN where none of a pair that is no candidate was known.
+        """
+        check_is_fitted(self, "posterior_")
+        return self.posterior_.verdict.figures.get(MISSED, 0.0)
+
+    def outside(self, X: Any, *, covariates: Any = None) -> pd.DataFrame:
+        """Say how probable an edge is between nodes that are no candidates, for each graph.
+
+        With the share m of edges that the search for candidates misses (`missed_`) and the sum of
+        the probabilities of the candidates S, m S/(1 - m) edges are expected among all other pairs.
+
+        Returns
+        -------
+        DataFrame
+            graph; candidates and others, the numbers of pairs; expected, the number of edges
+            expected among the others; probability, that of each of these.
+        """
+        _, beliefs = self._predicted(X, covariates=covariates)
+        return outside_table(beliefs, self.missed_)
+
     def sample_graphs(
         self, X: Any, n: int = 100, *, covariates: Any = None, connected: bool = False
     ) -> Any:
         """Draw `n` graphs from the posterior predictive: (n, N, N) of 0 and 1, or a list.
+
+        Of sparse matrices, a list of `n`.
 
         Edges are independent given the parameters, so samples keep edge probabilities, expected
         degrees and density, but not what true graphs have beyond, such as being connected. With
@@ -627,7 +679,7 @@ class GraphLearner(BaseEstimator):
         graphs, data = self._given(X, covariates=covariates)
         drawn = belief.sample_graphs(self.seed_, self.posterior_, data, n, connected=connected)
         full = [
-            np.stack([record.support.to_matrix(labels) for labels in of_record])
+            _together([as_matrix(record, labels) for labels in of_record])
             for record, of_record in zip(data, drawn, strict=True)
         ]
         return full[0] if graphs.single else full
@@ -1035,6 +1087,11 @@ class GraphLearner(BaseEstimator):
                 "the metric is a function, which a model file does not keep. Compute the distances "
                 "with it yourself and fit with metric='precomputed'."
             )
+        if self.neighbors is not None:
+            raise ModelFileError(
+                "the search for neighbours is an object, which a model file does not keep. Set "
+                "learner.neighbors = None; a loaded model then searches by default."
+            )
         learner_file.check_network(network_of(self.network, self.depth))
         learner_file.check_evidence([*(evidence_of(self.evidence) or ()), *self.evidence_])
         kept = self.seed_, self.scale_, self.comparison_, self.posterior_, self.evidence_
@@ -1064,7 +1121,8 @@ class GraphLearner(BaseEstimator):
 
     def _graphs(self, X: Any, A: Any = None, covariates: Any = None) -> Graphs:
         how = {"metric": self.metric, "missing": self.missing, "preprocess": self.preprocess}
-        return graphs_from(X, A, covariates, **how, weighted=self.weighted)
+        nearest = nearest_of(self.get_params(False))
+        return graphs_from(X, A, covariates, **how, weighted=self.weighted, nearest=nearest)
 
     def _given(self, X: Any, A: Any = None, covariates: Any = None) -> tuple[Graphs, GraphDataset]:
         """Return the graphs, and their data with evidence and scale as in the fit."""
@@ -1119,13 +1177,18 @@ class GraphLearner(BaseEstimator):
     @staticmethod
     def _matrices(graphs: Graphs, vectors: list[np.ndarray]) -> Any:
         pairs = zip(graphs.data, vectors, strict=True)
-        return graphs.shaped([record.support.to_matrix(vector) for record, vector in pairs])
+        return graphs.shaped([as_matrix(record, vector) for record, vector in pairs])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = tags.input_tags.three_d_array = True
         tags.target_tags.required = True
         return tags
+
+
+def _together(matrices: list[Any]) -> Any:
+    """Stack matrices, if they are dense."""
+    return np.stack(matrices) if isinstance(matrices[0], np.ndarray) else matrices
 
 
 def _shown(setting: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..belief import elicit_prior
-from ..data.coerce import check_form, rescaled
+from ..data.coerce import Nearest, check_form, rescaled
 from ..data.dataset import GraphDataset
 from ..errors import InputError, Remedy, Setting, SettingError, SettingTypeError
 from ..infer import (
@@ -78,6 +78,25 @@ def parts_of(settings: Mapping[str, Any]) -> tuple[Network, Readout, Likelihood]
     additive = Remedy("use {}", Setting("readout", "additive")) if may_be_additive else None
     check_used(settings["evidence"], readout, additive)
     return network, readout, likelihood_of(settings["weighted"])
+
+
+def nearest_of(settings: Mapping[str, Any]) -> Nearest | None:
+    """Return which pairs may be edges; None if all may."""
+    support = settings["support"]
+    check_choice(support, "support", ("complete", "knn"))
+    nearest = Nearest(settings["n_neighbors"], settings["neighbors"])
+    if support == "complete":
+        if settings["neighbors"] is not None:
+            remedy = Remedy("Say {}", Setting("support", "knn"))
+            problem = "finds near neighbours, and here all pairs may be edges"
+            raise SettingError(problem, argument="neighbors", remedy=remedy)
+        return None
+    nearest.check(settings["metric"], settings["missing"])
+    if settings["size_aware"]:
+        problem = "is for dense graphs, in which all pairs may be edges"
+        remedy = Remedy("Leave {} out", Setting("size_aware"))
+        raise SettingError(problem, argument="size_aware", remedy=remedy)
+    return nearest
 
 
 def is_auto(readout: object) -> bool:

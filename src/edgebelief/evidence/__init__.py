@@ -9,7 +9,7 @@ from .forest import ForestImportance
 from .gather import add, check_names, compute, compute_all
 from .information import MutualInformation
 from .likelihood import MostLikelyGraph
-from .precision import Precision
+from .precision import Precision, SignalPrecision
 from .profile import Profile
 from .smooth import SmoothStructure
 
@@ -24,6 +24,7 @@ __all__ = [
     "Precision",
     "Profile",
     "RankCorrelation",
+    "SignalPrecision",
     "SignedCorrelation",
     "SmoothStructure",
     "add",

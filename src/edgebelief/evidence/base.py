@@ -7,8 +7,13 @@ import abc
 import numpy as np
 from jaxtyping import Float
 
+from ..edges import Support
+from ..errors import DoesNotApply
+
 OnPairs = Float[np.ndarray, "nodes nodes"]
 """A symmetric matrix with one value for each pair of nodes; its diagonal means nothing."""
+OnEdges = Float[np.ndarray, " edges"]
+"""One value for each candidate pair."""
 Values = Float[np.ndarray, "rows nodes"]
 """What evidence is computed from: distances (N, N), or signals (P, N) with NaN where missing."""
 
@@ -25,6 +30,8 @@ class Evidence(abc.ABC):
     """The name of the class in settings, such as "precision"."""
     needs_signals: bool = False
     """Whether it is computed from the signals; otherwise it is from the distances."""
+    scales: bool = False
+    """Whether `of_candidates` computes it without matrices of all pairs."""
 
     @property
     @abc.abstractmethod
@@ -49,6 +56,20 @@ class Evidence(abc.ABC):
         """
         return self.of(values)
 
+    def of_candidates(
+        self,
+        e: Float[np.ndarray, " edges"],
+        support: Support,
+        signals: Float[np.ndarray, "signals nodes"] | None,
+    ) -> tuple[Float[np.ndarray, " edges"], ...]:
+        """Return one vector over the candidates for each channel, in memory O(edges + signals)."""
+        problem = f"the evidence {self.name!r} is computed for all pairs, and here only some may be"
+        raise DoesNotApply(f"{problem} edges", remedy="leave it out")
+
     @abc.abstractmethod
     def seconds(self, n_nodes: int, n_signals: float) -> float:
         """Return about how long `of` takes on one core of 2020s hardware."""
+
+    def seconds_of_candidates(self, n_nodes: int, n_signals: float) -> float:
+        """Return about how long `of_candidates` takes, with some tens of candidates at a node."""
+        return self.seconds(n_nodes, n_signals)

@@ -10,7 +10,7 @@ from .diffusion import Diffusion
 from .forest import ForestImportance
 from .information import MutualInformation
 from .likelihood import MostLikelyGraph
-from .precision import Precision
+from .precision import Precision, SignalPrecision
 from .profile import Profile
 from .smooth import SmoothStructure
 
@@ -27,12 +27,24 @@ ALL: tuple[Evidence, ...] = (
     MutualInformation(),
     ForestImportance(),
 )
+# For graphs of which only some pairs are candidates: what is computed without all pairs.
+OF_CANDIDATES: tuple[Evidence, ...] = (
+    SmoothStructure(with_resistance=False),
+    SignalPrecision(),
+    PartialCorrelation(),
+    SignedCorrelation(),
+    RankCorrelation(),
+)
 # "auto" may take this many seconds on one core.
 SECONDS = 30.0
 
 
 def applicable(
-    n_nodes: Sequence[int], n_signals: Sequence[float] | None = None, seconds: float = SECONDS
+    n_nodes: Sequence[int],
+    n_signals: Sequence[float] | None = None,
+    seconds: float = SECONDS,
+    *,
+    restricted: bool = False,
 ) -> tuple[Evidence, ...]:
     """Return the evidence that can be computed from such data within a time, in a fixed order.
 
@@ -44,6 +56,8 @@ def applicable(
         The number of signals of each graph; None if there are distances alone.
     seconds : float
         What all of it may take on one core, by estimate.
+    restricted : bool
+        Whether only some pairs of each graph are candidates.
 
     Examples
     --------
@@ -55,10 +69,11 @@ def applicable(
     """
     counts = [0.0] * len(n_nodes) if n_signals is None else n_signals
     chosen = []
-    for kind in ALL:
+    for kind in OF_CANDIDATES if restricted else ALL:
         if kind.needs_signals and n_signals is None:
             continue
-        cost = sum(kind.seconds(n, p) for n, p in zip(n_nodes, counts, strict=True))
+        time = kind.seconds_of_candidates if restricted else kind.seconds
+        cost = sum(time(n, p) for n, p in zip(n_nodes, counts, strict=True))
         if cost <= seconds:
             chosen.append(kind)
             seconds -= cost

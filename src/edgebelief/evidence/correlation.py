@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
 
-from .base import Evidence, OnPairs, Values
-from .numerics import correlation, standardised
+from ..edges import Support
+from .base import Evidence, OnEdges, OnPairs, Values
+from .numerics import at_pairs, correlation, partial_at, standardised, with_few_rows
 from .precision import partial_correlation
 
 
@@ -31,6 +33,7 @@ class SignedCorrelation(Evidence):
 
     name = "correlation"
     needs_signals = True
+    scales = True
 
     @property
     def channels(self) -> tuple[str, ...]:
@@ -39,8 +42,15 @@ class SignedCorrelation(Evidence):
     def of(self, values: Values) -> tuple[OnPairs, ...]:
         return (correlation(values),)
 
+    def of_candidates(self, e: OnEdges, support: Support, signals: Any) -> tuple[OnEdges, ...]:
+        x = standardised(signals)
+        return (at_pairs(x, *support.endpoints) / len(x),)
+
     def seconds(self, n_nodes: int, n_signals: float) -> float:
         return 1e-3 + 2e-9 * n_signals * n_nodes**2
+
+    def seconds_of_candidates(self, n_nodes: int, n_signals: float) -> float:
+        return 1e-3 + 3e-7 * n_signals * n_nodes
 
 
 @dataclass(frozen=True)
@@ -63,6 +73,7 @@ class RankCorrelation(Evidence):
 
     name = "rank-correlation"
     needs_signals = True
+    scales = True
 
     @property
     def channels(self) -> tuple[str, ...]:
@@ -71,8 +82,15 @@ class RankCorrelation(Evidence):
     def of(self, values: Values) -> tuple[OnPairs, ...]:
         return (correlation(rankdata(values, axis=0, nan_policy="omit")),)
 
+    def of_candidates(self, e: OnEdges, support: Support, signals: Any) -> tuple[OnEdges, ...]:
+        x = standardised(rankdata(signals, axis=0))
+        return (at_pairs(x, *support.endpoints) / len(x),)
+
     def seconds(self, n_nodes: int, n_signals: float) -> float:
         return 1e-3 + 2e-9 * n_signals * n_nodes**2
+
+    def seconds_of_candidates(self, n_nodes: int, n_signals: float) -> float:
+        return 1e-3 + 3e-7 * n_signals * n_nodes
 
 
 @dataclass(frozen=True)
@@ -97,6 +115,7 @@ class PartialCorrelation(Evidence):
 
     name = "partial-correlation"
     needs_signals = True
+    scales = True
 
     @property
     def channels(self) -> tuple[str, ...]:
@@ -114,5 +133,20 @@ class PartialCorrelation(Evidence):
         precision = (vectors / np.maximum(eigenvalues, 1e-6)) @ vectors.T
         return (partial_correlation(precision),)
 
+    def of_candidates(self, e: OnEdges, support: Support, signals: Any) -> tuple[OnEdges, ...]:
+        from sklearn.covariance import ledoit_wolf_shrinkage
+
+        x = standardised(signals)
+        if len(x) < 2:
+            return (np.zeros(support.n_edges),)
+        shrinkage = float(ledoit_wolf_shrinkage(x, assume_centered=True))
+        kept = max(1 - shrinkage, 1e-12)
+        # Over what is kept, the shrunken covariance is C + c I; c as for the floor above.
+        c = max(shrinkage * float((x**2).mean()), 1e-6) / kept
+        return (partial_at(with_few_rows(x), c, *support.endpoints),)
+
     def seconds(self, n_nodes: int, n_signals: float) -> float:
         return 1e-3 + 5e-9 * n_signals * n_nodes**2 + 2e-9 * n_nodes**3
+
+    def seconds_of_candidates(self, n_nodes: int, n_signals: float) -> float:
+        return 1e-3 + 3e-7 * n_signals * n_nodes + 1e-9 * n_nodes * min(n_nodes, n_signals) ** 2

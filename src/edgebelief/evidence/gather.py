@@ -194,14 +194,17 @@ def _order(x: Any, names: Sequence[str]) -> list[int]:
 def _vectors(
     kind: Evidence, t: int, record: GraphRecord, x: Float[np.ndarray, "signals nodes"] | None
 ) -> Vectors:
-    values = record.distance_matrix() if not kind.needs_signals else x
-    assert values is not None
     try:
-        matrices = kind.of_graph(values, record.n_signals)
+        if record.candidates is None:
+            values = record.distance_matrix() if not kind.needs_signals else x
+            assert values is not None
+            rows, cols = record.support.endpoints
+            each = [m[rows, cols] for m in kind.of_graph(values, record.n_signals)]
+        else:
+            each = list(kind.of_candidates(record.e, record.candidates, x))
     except InputError as error:
         raise error.but(graph=t) from None
-    rows, cols = record.support.endpoints
-    vectors = {name: m[rows, cols] for name, m in zip(kind.channels, matrices, strict=True)}
+    vectors = dict(zip(kind.channels, each, strict=True))
     for name, vector in vectors.items():
         if not np.isfinite(vector).all():
             problem = f"the evidence {name!r} is not finite: the numbers are too large or too small"

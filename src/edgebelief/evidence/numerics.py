@@ -6,12 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
+from scipy.linalg import solve_triangular
 
 from ..errors import SettingError
 from .base import OnPairs, Values
 
 # Relative to the size of its terms, a variance below this is rounding.
 ROUNDING = 1e-12
+# The numbers in a block of pairs of columns: 16 MB.
+BLOCK = 2**21
+# A diagonal entry of an inverse, relative to its largest possible value, is above this.
+TINY = 1e-12
 
 
 def check_positive(values: Sequence[float], what: str) -> None:
@@ -68,3 +73,53 @@ def standardised(x: Values) -> Float[np.ndarray, "rows nodes"]:
     sd = np.sqrt((centred**2).mean(0))
     sd[sd <= np.sqrt(ROUNDING) * np.abs(means)] = 0.0
     return np.divide(centred, sd, out=np.zeros_like(centred), where=sd > 0)
+
+
+def at_pairs(
+    x: Float[np.ndarray, "rows nodes"], rows: np.ndarray, cols: np.ndarray
+) -> Float[np.ndarray, " pairs"]:
+    """Return the inner products of some pairs of columns, a block of pairs at a time."""
+    points = np.ascontiguousarray(x.T)
+    result = np.empty(len(rows))
+    step = max(BLOCK // max(x.shape[0], 1), 1)
+    for first in range(0, len(rows), step):
+        block = slice(first, first + step)
+        result[block] = np.einsum("ep,ep->e", points[rows[block]], points[cols[block]])
+    return result
+
+
+def ridge_factor(x: Float[np.ndarray, "rows nodes"], c: float) -> Float[np.ndarray, "rows nodes"]:
+    """Return Y with (X'X/P + c I)^-1 = (I - Y'Y)/c, for X with P rows.
+
+    Woodbury's identity: Y = L^-1 X with LL' = P c I + XX'. It costs O(N P^2) where all of the
+    inverse costs O(N^3).
+    """
+    gram = x @ x.T
+    gram[np.diag_indices(len(gram))] += len(x) * c
+    return solve_triangular(np.linalg.cholesky(gram), x, lower=True)
+
+
+def partial_at(
+    x: Float[np.ndarray, "rows nodes"],
+    c: float,
+    rows: np.ndarray,
+    cols: np.ndarray,
+    *,
+    without_constant: bool = False,
+) -> Float[np.ndarray, " pairs"]:
+    """Return -K_ij / sqrt(K_ii K_jj) of some pairs, with K = (X'X/P + c I)^-1.
+
+    Or K on the complement of the constant vector, where X is zero: (J - Y'Y)/c, J = I - 11'/N.
+    """
+    y = ridge_factor(x, c)
+    constant = 1 / x.shape[1] if without_constant else 0.0
+    diagonal = np.maximum(1 - constant - np.einsum("pn,pn->n", y, y), TINY)
+    return (constant + at_pairs(y, rows, cols)) / np.sqrt(diagonal[rows] * diagonal[cols])
+
+
+def with_few_rows(x: Float[np.ndarray, "rows nodes"]) -> Float[np.ndarray, "few nodes"]:
+    """Return at most N rows with the same X'X/P."""
+    n_rows, n_nodes = x.shape
+    if n_rows <= n_nodes:
+        return x
+    return np.linalg.qr(x, mode="r") * np.sqrt(n_nodes / n_rows)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..convex import solve
-from ..edges import Complete
-from .base import Evidence, OnPairs, Values
+from ..edges import Complete, Support
+from .base import Evidence, OnEdges, OnPairs, Values
 from .numerics import check_positive, off_diagonal, over_roots, typical
 
 # What joins each node to a common ground, relative to the mean degree: it makes resistances between
@@ -42,6 +43,9 @@ class SmoothStructure(Evidence):
     ----------
     thetas : tuple of float
         Relative sparsities, three channels each.
+    with_resistance : bool
+        Whether there are resistances, which need an inverse. Without them two channels are left for
+        each theta, which large graphs with few candidates have as well.
 
     Examples
     --------
@@ -57,6 +61,7 @@ class SmoothStructure(Evidence):
     """
 
     thetas: tuple[float, ...] = (0.1, 1.0)
+    with_resistance: bool = True
 
     name = "smooth"
 
@@ -65,7 +70,7 @@ class SmoothStructure(Evidence):
 
     @property
     def channels(self) -> tuple[str, ...]:
-        kinds = ("weight", "common", "resistance")
+        kinds = ("weight", "common", "resistance")[: 3 if self.with_resistance else 2]
         return tuple(f"smooth {kind} {theta:g}" for theta in self.thetas for kind in kinds)
 
     def of(self, values: Values) -> tuple[OnPairs, ...]:
@@ -76,11 +81,36 @@ class SmoothStructure(Evidence):
             a = solve(e, theta).adjacency()
             d = a.sum(0)
             b = a / np.sqrt(np.outer(d, d))
-            channels += [b, over_roots(b @ b), log_resistance(a)]
+            channels += [b, over_roots(b @ b)]
+            channels += [log_resistance(a)] if self.with_resistance else []
+        return tuple(channels)
+
+    @property
+    def scales(self) -> bool:  # type: ignore[override]
+        return not self.with_resistance
+
+    def of_candidates(self, e: OnEdges, support: Support, signals: Any) -> tuple[OnEdges, ...]:
+        if self.with_resistance:
+            return super().of_candidates(e, support, signals)
+        e = np.clip(e / (float(np.median(np.abs(e))) or 1.0), -FARTHEST, FARTHEST)
+        rows, cols = support.endpoints
+        channels: list[OnEdges] = []
+        for theta in self.thetas:
+            solution = solve(e, theta, support=support)
+            d = support.degrees(solution.weights)
+            b = support.to_sparse(solution.weights / np.sqrt(d[rows] * d[cols]))
+            b.eliminate_zeros()
+            squared = (b @ b).tocsr()
+            root = np.sqrt(squared.diagonal())
+            common = np.asarray(squared[rows, cols]).ravel() / (root[rows] * root[cols])
+            channels += [np.asarray(b[rows, cols]).ravel(), common]
         return tuple(channels)
 
     def seconds(self, n_nodes: int, n_signals: float) -> float:
         return len(self.thetas) * (5e-3 + 1.2e-9 * n_nodes**3)
+
+    def seconds_of_candidates(self, n_nodes: int, n_signals: float) -> float:
+        return len(self.thetas) * (5e-3 + 2e-4 * n_nodes)
 
 
 def log_resistance(a: OnPairs) -> OnPairs:

@@ -55,7 +55,8 @@ class Fingerprint:
         """Summarise data; `counts` says how often each graph counts, once by default."""
         counted = np.ones(len(data)) if counts is None else np.asarray(counts)
         labelled = np.array([bool(record.known.any()) for record in data])
-        fitted = np.flatnonzero((counted > 0) & labelled & has_size(data.n_nodes))
+        whole = np.array([record.candidates is None for record in data])
+        fitted = np.flatnonzero((counted > 0) & labelled & whole & has_size(data.n_nodes))
         reference = Reference.of(data, affordable(fitted, data.n_nodes, OF_FIT))
         return replace(cls.without_reference(data, counts), reference=reference)
 

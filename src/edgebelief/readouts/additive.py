@@ -157,7 +157,7 @@ class Additive(Readout):
                 f"have {list(stack.covariates)}",
                 remedy=Remedy("Pass {}, with the same names", Setting("covariates", ...)),
             )
-        columns = [pair_features(stack.e, stack.support.n_nodes, features, self.relative)]
+        columns = [pair_features(stack.e, stack.support, features, self.relative)]
         levels = dict(self.levels)
         columns += [
             _as_numbers(name, stack.covariates[name], levels.get(name))[..., None]

@@ -14,6 +14,8 @@ From the distances alone, where a sum is x_i + x_j and a gap is |x_i - x_j|:
     spread sum, gap   x_i is their standard deviation
     rank sum, gap     of the logarithms of the rank of j among i's neighbours, and of i among j's
 
+Where only some pairs are candidates, "the others" are those with which a node is a candidate.
+
 Features that are relative to their graph divide distances by the median of their absolute values,
 ranks by N - 1, z by its root mean square, and lam by its mean. If the number of edges at a node is
 proportional to N, weights and duals fall as 1/sqrt(N - 1), and distances must be scaled alike for
@@ -68,33 +70,65 @@ def relative_output(output: Output, support: Support) -> Output:
 
 
 def of_distances(
-    e: Float[np.ndarray, " edges"], n_nodes: int, relative: bool = False
+    e: Float[np.ndarray, " edges"], support: Support, relative: bool = False
 ) -> dict[str, Float[np.ndarray, " edges"]]:
     """Compute the features in `OF_DISTANCES` of one graph.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from edgebelief.edges import Complete
     >>> from edgebelief.readouts.features import of_distances
-    >>> features = of_distances(np.array([1.0, 2.0, 4.0]), 3)
+    >>> features = of_distances(np.array([1.0, 2.0, 4.0]), Complete(3))
     >>> features["mean sum"], features["minimum gap"]
     (array([4. , 4.5, 5.5]), array([0., 1., 1.]))
     """
-    support = Complete(n_nodes)
     e = np.asarray(e, float)
     if relative:
         e = e / max(float(np.median(np.abs(e))), 1e-300)
-    matrix = support.to_matrix(e)
-    others = matrix[~np.eye(n_nodes, dtype=bool)].reshape(n_nodes, n_nodes - 1)
+    of_nodes = _of_all if isinstance(support, Complete) else _of_candidates
     rows, cols = support.endpoints
-    of_nodes = {"mean": others.mean(1), "minimum": others.min(1), "spread": others.std(1)}
-    ends = {name: (value[rows], value[cols]) for name, value in of_nodes.items()}
-    log_rank = np.log(_ranks(matrix) / (n_nodes - 1 if relative else 1))
-    ends["rank"] = log_rank[rows, cols], log_rank[cols, rows]
+    node, (rank, rank_back) = of_nodes(e, support)
+    ends = {name: (value[rows], value[cols]) for name, value in node.items()}
+    largest = 2 * support.n_edges / support.n_nodes if relative else 1  # N - 1 where all are
+    ends["rank"] = np.log(rank / largest), np.log(rank_back / largest)
     features = {"distance": e}
     for name, (first, second) in ends.items():
         features |= {f"{name} sum": first + second, f"{name} gap": np.abs(first - second)}
     return features
+
+
+OfNodes = dict[str, Float[np.ndarray, " nodes"]]
+Ranks = tuple[Float[np.ndarray, " edges"], Float[np.ndarray, " edges"]]
+
+
+def _of_all(e: Float[np.ndarray, " edges"], support: Support) -> tuple[OfNodes, Ranks]:
+    """Return mean, minimum and spread of each node's distances, and ranks within each end's."""
+    matrix, n_nodes = support.to_matrix(e), support.n_nodes
+    others = matrix[~np.eye(n_nodes, dtype=bool)].reshape(n_nodes, n_nodes - 1)
+    rows, cols = support.endpoints
+    ranks = _ranks(matrix)
+    of_nodes = {"mean": others.mean(1), "minimum": others.min(1), "spread": others.std(1)}
+    return of_nodes, (ranks[rows, cols], ranks[cols, rows])
+
+
+def _of_candidates(e: Float[np.ndarray, " edges"], support: Support) -> tuple[OfNodes, Ranks]:
+    """Return the same over the candidates at each node, in memory O(edges)."""
+    rows, cols = (np.asarray(ends) for ends in support.endpoints)
+    node, value = np.concatenate([rows, cols]), np.concatenate([e, e])
+    order = np.lexsort((value, node))
+    node, value = node[order], value[order]
+    count = np.bincount(node, minlength=support.n_nodes)
+    first = np.concatenate([[0], np.cumsum(count)[:-1]])
+    mean = np.bincount(node, value, support.n_nodes) / count
+    squares = np.bincount(node, (value - mean[node]) ** 2, support.n_nodes)
+    of_nodes = {"mean": mean, "minimum": value[first], "spread": np.sqrt(squares / count)}
+    # Positions from 1 within each node; those of a run of equal distances get their mean.
+    position = np.arange(len(node)) - first[node] + 1.0
+    run = np.cumsum(np.r_[True, (np.diff(value) != 0) | (np.diff(node) != 0)]) - 1
+    ranks = np.empty(len(node))
+    ranks[order] = (np.bincount(run, position) / np.bincount(run))[run]
+    return of_nodes, (ranks[: len(e)], ranks[len(e) :])
 
 
 def _ranks(matrix: Float[np.ndarray, "nodes nodes"]) -> Float[np.ndarray, "nodes nodes"]:
@@ -107,13 +141,13 @@ def _ranks(matrix: Float[np.ndarray, "nodes nodes"]) -> Float[np.ndarray, "nodes
 
 def pair_features(
     e: Float[np.ndarray, "graphs edges"],
-    n_nodes: int,
+    support: Support,
     names: tuple[str, ...],
     relative: bool = False,
 ) -> Float[np.ndarray, "graphs edges features"]:
     """Compute features of the distances of several graphs of one size, in the order of `names`."""
     table = np.empty((*e.shape, len(names)))
     for t, distances in enumerate(e if names else ()):
-        features = of_distances(distances, n_nodes, relative)
+        features = of_distances(distances, support, relative)
         table[t] = np.stack([features[name] for name in names], -1)
     return table
