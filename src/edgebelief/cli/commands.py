@@ -17,7 +17,7 @@ from ..amortise.predict import LostWarning
 from ..atomic import replacing
 from ..belief import BeliefWarning, elicit_prior
 from ..data import GraphDataset, save_dataset, smooth_signals, write_edges, write_table
-from ..data.coerce import graphs_from
+from ..data.coerce import graphs_from, is_edge_list
 from ..data.randomness import split
 from ..data.signals import SquareRootInverse, adjacency_of
 from ..errors import InputError
@@ -150,7 +150,8 @@ def elicited(
 
 def fitted(this: Session, given: Given, settings: Settings, out: Path) -> None:
     """Run `edgebelief fit`."""
-    X, A = given.read(settings["metric"], settings["missing"], settings["weighted"])
+    how = (settings[name] for name in ("metric", "missing", "weighted", "support"))
+    X, A = given.read(*how)
     _need_labels(given, X, A, "Without any known edge, see `edgebelief learn`.")
     learner = GraphLearner(**settings)
     has_bar = settings["inference"] == "nuts" or settings["network"] in ("pds", "mimo-e")
@@ -437,13 +438,16 @@ def _need_labels(given: Given, X: Data, A: Labels, otherwise: str) -> None:
         raise InputError(
             f"{given.paths[0]}: no edge is known; give --labels or --groups. {otherwise}"
         )
-    if A is not None and not any(_is_any_known(labels.to_numpy()) for labels in A):
+    if A is not None and not any(_is_any_known(labels) for labels in A):
         problem = f"no edge is known: every label is empty. {otherwise}"
         raise InputError(problem, where=given.labels[0])
 
 
-def _is_any_known(labels: np.ndarray) -> bool:
-    return bool(np.isfinite(labels[np.triu_indices(len(labels), 1)]).any())
+def _is_any_known(labels: pd.DataFrame) -> bool:
+    if is_edge_list(labels):  # pairs that are not listed are known to be no edges
+        return True
+    values = labels.to_numpy()
+    return bool(np.isfinite(values[np.triu_indices(len(values), 1)]).any())
 
 
 def _records(table: pd.DataFrame | None) -> list[dict[str, Any]] | None:

@@ -57,16 +57,22 @@ class Given:
     groups: Path | None = None
     covariates: Sequence[Path] = ()
 
-    def read(self, metric: str, missing: str, weighted: bool = False) -> tuple[Data, Labels]:
-        """Return what `GraphLearner` takes for X and A; `metric` says whether X is distances."""
+    def read(
+        self, metric: str, missing: str, weighted: bool = False, support: str = "complete"
+    ) -> tuple[Data, Labels]:
+        """Return what `GraphLearner` takes for X and A; `metric` says whether X is distances.
+
+        Unless the `support` is complete, edge lists stay lists, and all pairs need not fit.
+        """
         check_kinds(metric, self.transpose, self.groups, weighted)
-        X = self._data(metric, missing)
-        return X, self._labels(X, weighted)
+        has_all_pairs = support == "complete"
+        X = self._data(metric, missing, has_all_pairs)
+        return X, self._labels(X, weighted, has_all_pairs)
 
     def read_for(self, learner: GraphLearner, fitted: bool = True) -> tuple[Data, Labels]:
         """Return X and A for a learner, which knows what it takes."""
         try:
-            return self.read(learner.metric, learner.missing, learner.weighted)
+            return self.read(learner.metric, learner.missing, learner.weighted, learner.support)
         except WrongMetric as error:
             if not fitted:
                 raise
@@ -126,18 +132,19 @@ class Given:
                 return message.but(graph=None, argument=None, where=place)
         return message.but(graph=path)
 
-    def _data(self, metric: str, missing: str) -> Data:
+    def _data(self, metric: str, missing: str, has_all_pairs: bool) -> Data:
         if any(path.suffix.lower() == ".npz" for path in self.paths):
             data = _data_set(self.paths[0])
             check_room(max(data.n_nodes), len(data))
             return data
         wanted = None if self.nodes is None else read_nodes(self.nodes)
         frames = [_table(path, metric, missing, wanted, self.transpose) for path in self.paths]
-        check_room(max(frame.shape[1] for frame in frames), len(frames))
+        if has_all_pairs:
+            check_room(max(frame.shape[1] for frame in frames), len(frames))
         return frames[0] if len(frames) == 1 else frames
 
-    def _labels(self, X: Data, weighted: bool) -> Labels:
-        """Return a label matrix for each graph, or None where nothing was given."""
+    def _labels(self, X: Data, weighted: bool, has_all_pairs: bool) -> Labels:
+        """Return a label matrix, or an edge list, for each graph; None where nothing was given."""
         names, rows = _names_of(X), _names_of(X, "index")
         for path in self.labels if self.groups is None else [self.groups]:
             self._warn_of_leak(path, "--labels" if self.groups is None else "--groups")
@@ -150,8 +157,14 @@ class Given:
                 f"{self.labels[-1]}: {count(len(self.labels), 'label file')} for "
                 f"{count(len(names), 'graph')}: give one for each, in their order."
             )
-        graphs = zip(self.labels, names, rows, strict=True)
-        return [_label_matrix(*graph, self.nodes is not None, weighted) for graph in graphs]
+        labels = []
+        for path, nodes, of_rows in zip(self.labels, names, rows, strict=True):
+            listed = None if has_all_pairs else _listed(path, nodes, self.nodes is not None)
+            if listed is None:
+                some_nodes = self.nodes is not None
+                listed = _label_matrix(path, nodes, of_rows, some_nodes, weighted)
+            labels.append(listed)
+        return labels
 
     def _warn_of_leak(self, labels: Path, option: str) -> None:
         """Warn of covariates that are the labels: the same file, or a copy of it."""
@@ -340,6 +353,22 @@ def _label_matrix(
     except InputError as error:
         raise error.but(graph=str(path)) from None
     return matrix
+
+
+def _listed(path: Path, names: list[str], some_nodes: bool) -> pd.DataFrame | None:
+    """Return labels as an edge list between these nodes, if that is what the file holds."""
+    if path.suffix.lower() == ".graphml":
+        return None
+    table = read_table(path)
+    if not {"source", "target"} <= set(table.columns):
+        return None
+    ends = table[["source", "target"]].astype(str)
+    inside = ends.isin(set(names)).all(axis=1)
+    if not (some_nodes or inside.all()):
+        odd = sorted(set(ends[~inside].to_numpy().ravel()) - set(names))[:5]
+        problem = f"{path}: nodes {odd} are not in the data; labels and data must name the same"
+        raise InputError(f"{problem} nodes.")
+    return table[inside.to_numpy()]
 
 
 def _as_matrix(path: Path, names: list[str], weighted: bool) -> pd.DataFrame:

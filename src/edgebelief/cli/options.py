@@ -272,6 +272,17 @@ class ModelOptions:
     size_aware: Annotated[
         bool, _how("--size-aware", "A model for graphs of other sizes than those at hand.")
     ] = False
+    support: Annotated[
+        Literal["complete", "knn"],
+        _how(
+            "--support complete|knn",
+            "Which pairs may be edges: all, or, for large graphs, those of near neighbours alone.",
+        ),
+    ] = "complete"
+    n_neighbors: Annotated[
+        int,
+        _how("--n-neighbors K", "For --support knn: how many each node chooses.", min=1),
+    ] = 20
 
     def check(self) -> None:
         """Refuse what no learner takes, before any file is looked at."""

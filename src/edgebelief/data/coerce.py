@@ -334,7 +334,7 @@ def _check_orientation(shape: tuple[int, ...], label: Any) -> None:
     if isinstance(label, nx.Graph):
         n_nodes = label.number_of_nodes()
         remedy += ["give the label graph all of its nodes, those without edges too"]
-    elif np.ndim(label) == 2 and not _is_edge_list(label):
+    elif np.ndim(label) == 2 and not is_edge_list(label):
         n_nodes = label.shape[0]
     if n_nodes == shape[0] != shape[1]:
         problem = (
@@ -366,7 +366,8 @@ def _label_parts(a: Any, n_graphs: int, single: bool) -> list[Any]:
     return parts
 
 
-def _is_edge_list(label: Any) -> bool:
+def is_edge_list(label: Any) -> bool:
+    """Whether labels are a table with a row per edge, not one with a row per node."""
     return _is_frame(label) and {"source", "target"} <= set(label.columns)
 
 
@@ -402,7 +403,7 @@ def _adjacency(label: Any, names: tuple[str, ...], weighted: bool) -> pd.DataFra
         if weighted:
             check_has_weights(label)
         return _graph_matrix(label, names)
-    if _is_edge_list(label):
+    if is_edge_list(label):
         value = weight_column(label) if weighted else None
         return edges_to_matrix(label, value, names=names, fill=0.0)
     if _is_frame(label):
@@ -418,7 +419,7 @@ def _sparse_adjacency(label: Any, names: tuple[str, ...], weighted: bool) -> Any
         if weighted:
             check_has_weights(label)
         label = _edge_list(label, names)
-    if not _is_edge_list(label):
+    if not is_edge_list(label):
         return _adjacency(label, names, weighted)
     value = weight_column(label) if weighted else None
     _, i, j, values = edge_entries(label, value, names=names)

@@ -115,7 +115,7 @@ def chosen(
     first = _Shares.of(predictions, counts, parts)
     # A second pass needs resistances between all pairs.
     if few or any(record.candidates is not None for record in data):
-        assumption = _of_few(n_labelled) if few else None
+        assumption = _of_few(int(n_labelled)) if few else None
         return first.chosen(problem, parts, engine, None, assumption, dependence)
     informed = with_structure(data, mixed(predictions, first.all))
     readout = with_covariates(whole.readout, CHANNELS)

@@ -8,6 +8,7 @@ from functools import cached_property
 import networkx as nx
 import numpy as np
 from jaxtyping import Float
+from scipy.sparse import diags_array, eye_array
 
 from ..belief.predict import EdgeBelief
 from ..data.dataset import GraphRecord
@@ -15,6 +16,8 @@ from .style import BLUE, INK, ORANGE, PALE, Axes, axes_for
 
 # With at most this many nodes, their names are legible.
 NAMED = 40
+# With more, springs take minutes.
+MOST_SPRINGS = 1500
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,8 @@ class GraphDisplay:
     @cached_property
     def positions(self) -> dict[str, Float[np.ndarray, " 2"]]:
         """The positions of the nodes: close to each other where an edge is probable."""
+        if len(self.record.names) > MOST_SPRINGS:
+            return self._spectral()
         if len(self.record.names) > 100:  # the better layout is slow for so many
             return nx.spring_layout(self.graph, weight="belief", seed=0, iterations=100)
         # Of length 1/belief, at most 5 so that no component is far away.
@@ -74,6 +79,19 @@ class GraphDisplay:
         matrix, names = self.record.support.to_matrix(lengths), dict(enumerate(self.record.names))
         pairs = nx.relabel_nodes(nx.from_numpy_array(matrix, edge_attr="length"), names)
         return nx.kamada_kawai_layout(pairs, weight="length")
+
+    def _spectral(self) -> dict[str, Float[np.ndarray, " 2"]]:
+        """Return slow eigenvectors of the walk along edges, as ranks: nodes spread evenly."""
+        support, n_nodes = self.record.support, len(self.record.names)
+        w = support.to_sparse(np.asarray(self.belief.mean, float) + 1e-6)
+        root = np.sqrt(w.sum(0))
+        walk = diags_array(1 / root) @ w @ diags_array(1 / root) + eye_array(n_nodes)
+        start = np.random.default_rng(0).normal(size=(n_nodes, 6))
+        start[:, 0] = root  # the constant one, known exactly
+        for _ in range(200):
+            start, _ = np.linalg.qr(walk @ start)
+        ranks = np.argsort(np.argsort(start[:, 1:3] / root[:, None], axis=0), axis=0)
+        return dict(zip(self.record.names, ranks / n_nodes, strict=True))
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw on `ax` (a new axis by default), and return it."""

@@ -55,7 +55,7 @@
       ["probability", probability(pair.mean)],
       ["total sd", probability(Math.sqrt(pair.mean * (1 - pair.mean)))],
       ["epistemic sd", probability(pair.epistemic)],
-      ["distance", String(pair.distance)],
+      ["distance", pair.distance === null ? "unknown: no candidate" : String(pair.distance)],
     ];
     if (pair.label !== null) rows.push(["label", LABELS[pair.label]]);
     return rows;

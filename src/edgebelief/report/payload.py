@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from markupsafe import Markup
 from numpy.typing import ArrayLike
 
@@ -20,6 +20,7 @@ from ..belief.explain import TermCurve
 from ..belief.metrics import calibration_curve
 from ..belief.predict import EdgeBelief, Predictions
 from ..data.dataset import GraphRecord
+from ..edges import Complete
 from ..infer.posterior import Posterior
 from ..plots.graph import GraphDisplay
 from ..plots.reliability import ReliabilityDisplay
@@ -78,7 +79,7 @@ def graph(record: GraphRecord, belief: EdgeBelief) -> dict[str, object]:
     support, n_nodes = record.support, len(record.names)
     positions = GraphDisplay(record, belief).positions
     x, y = _unit(np.array([positions[name] for name in record.names]))
-    degree = support.to_matrix(np.asarray(belief.mean, float)).sum(0)
+    degree = support.degrees(np.asarray(belief.mean, float))
     nodes: dict[str, object] = {
         "names": [clean(name) for name in record.names],
         "x": _decimals(x, 4),
@@ -88,7 +89,7 @@ def graph(record: GraphRecord, belief: EdgeBelief) -> dict[str, object]:
         "edges": None,
     }
     if n_nodes <= WHOLE:
-        return {**nodes, **_pairs(record, belief, np.arange(record.e.size))}
+        return {**nodes, **_among(record, belief, np.ones(n_nodes, bool))}
     rows, cols = support.endpoints
     inside = np.zeros(n_nodes, bool)
     inside[np.argsort(-degree, kind="stable")[:LARGEST]] = True
@@ -96,13 +97,40 @@ def graph(record: GraphRecord, belief: EdgeBelief) -> dict[str, object]:
     return {
         **nodes,
         "nodes": np.flatnonzero(inside).tolist(),
-        **_pairs(record, belief, np.flatnonzero(inside[rows] & inside[cols])),
+        **_among(record, belief, inside),
         "edges": {
             "i": rows[strongest].tolist(),
             "j": cols[strongest].tolist(),
             **_pairs(record, belief, strongest),
         },
     }
+
+
+def _among(
+    record: GraphRecord, belief: EdgeBelief, inside: Bool[np.ndarray, " nodes"]
+) -> dict[str, object]:
+    """Return all pairs of some nodes, row by row; those that are no candidates have no distance."""
+    rows, cols = record.support.endpoints
+    which = np.flatnonzero(inside[rows] & inside[cols])
+    if record.candidates is None:
+        return _pairs(record, belief, which)
+    place = np.cumsum(inside) - 1
+    whole = Complete(int(inside.sum()))
+    pairs = place[rows[which]], place[cols[which]]
+
+    def filled(values: np.ndarray, fill: float) -> np.ndarray:
+        matrix = np.full((whole.n_nodes, whole.n_nodes), fill)
+        matrix[pairs] = np.asarray(values, float)[which]
+        return matrix[whole.endpoints]
+
+    known = filled(record.known, 0.0) > 0
+    full = record._replace(
+        e=filled(record.e, np.nan),
+        a=filled(record.a, 0.0),
+        known=known,
+    )
+    beliefs = EdgeBelief.of(filled(belief.mean, 0.0), filled(belief.epistemic_sd, 0.0))
+    return _pairs(full, beliefs, np.arange(whole.n_edges))
 
 
 def _pairs(record: GraphRecord, belief: EdgeBelief, which: np.ndarray) -> dict[str, object]:

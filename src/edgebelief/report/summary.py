@@ -115,11 +115,11 @@ def _pair(graph: int, record: GraphRecord, belief: EdgeBelief, k: int) -> Pair:
 
 
 def _doubtful_node(graph: int, record: GraphRecord, belief: EdgeBelief) -> Doubtful | None:
-    variance = record.support.to_matrix(np.asarray(belief.total_sd, float) ** 2)
-    total, n_nodes = variance.sum() / 2, len(record.names)
+    variance = np.asarray(belief.total_sd, float) ** 2
+    total, n_nodes = variance.sum(), len(record.names)
     if n_nodes < 3 or total < 1e-6:
         return None
-    shares = variance.sum(0) / total
+    shares = record.support.degrees(variance) / total
     most, even = int(np.argmax(shares)), 2 / n_nodes
     if shares[most] < 1.2 * even:
         return None
