@@ -115,7 +115,9 @@ class NUTS(Engine):
         model, data, counts = problem.model, problem.data, problem.counts
         density = LogDensity.of(model, data, counts)
         frame = Frame.started_from(self.init, model, data, counts)
-        groups = chain_groups(self.n_chains, self.chain_method)
+        # Where graphs are spread over devices, all chains are one program on all of them.
+        method = self.chain_method if density.mesh is None else "vectorized"
+        groups = chain_groups(self.n_chains, method)
         for engine in self._attempts():
             sampled = engine._sample(key, density, frame, groups)
             figures = _figures(sampled, self.max_tree_depth)
