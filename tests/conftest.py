@@ -1,4 +1,5 @@
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -16,6 +17,28 @@ from edgebelief.networks import DPG
 from edgebelief.readouts import Additive
 
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
+
+
+# What XLA has compiled is kept from one test, process and run to the next: more than half of the
+# time is compilation, and both workers and all commands in processes of their own compile the same
+# networks. An entry is found by the program, the compiler and its options. `make clean` deletes it.
+COMPILED = Path(__file__).parents[1] / "build" / "compiled"
+MOST_COMPILED = 2**30  # bytes; then we begin anew
+CACHE = {
+    "jax_compilation_cache_dir": str(COMPILED),
+    "jax_persistent_cache_min_compile_time_secs": 0.05,
+    "jax_persistent_cache_min_entry_size_bytes": -1,
+}
+
+
+def pytest_configure():
+    if "JAX_COMPILATION_CACHE_DIR" in os.environ:  # someone's own, or that of a worker's parent
+        return
+    if sum(entry.stat().st_size for entry in COMPILED.glob("*")) > MOST_COMPILED:
+        shutil.rmtree(COMPILED)
+    for name, value in CACHE.items():
+        jax.config.update(name, value)
+        os.environ[name.upper()] = str(value)  # for workers, and processes that tests start
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -81,3 +81,49 @@ def test_without_asserts_all_is_the_same():
     assert runs[0].stdout == runs[1].stdout
     assert "AssertionError" not in runs[0].stdout
     assert "was accepted" not in runs[0].stdout
+
+
+CORE = """
+import sys, warnings
+
+ABSENT = {
+    "arviz", "arviz_base", "arviz_stats", "arviz_plots", "jinja2", "matplotlib", "networkx",
+    "numpyro", "plotly", "rich", "scoringrules", "typer",
+}
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ABSENT:
+            raise ModuleNotFoundError(f"{name} is absent", name=name)
+
+sys.meta_path.insert(0, Absent())
+try:
+    import networkx
+except ModuleNotFoundError:
+    pass
+else:
+    sys.exit("networkx is not absent")
+
+import numpy as np
+from edgebelief import belief, metrics, solve
+from edgebelief.data import GraphDataset
+from edgebelief.infer import EdgeModel, Exact
+from edgebelief.networks import DPG
+
+rng = np.random.default_rng(0)
+e = rng.uniform(0.1, 1.0, (4, 15))
+a = (rng.uniform(size=e.shape) < 1.2 - e).astype(float)
+print(solve(e[0], theta=1.0).weights.sum() > 0)
+data = GraphDataset(e, a)
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # so few labels say little
+    posterior = Exact(tol=0.5).run(0, EdgeModel(DPG(depth=4)), data)
+    beliefs = belief.predict(posterior, data)
+print(metrics.edge_nll(beliefs) < 15 * np.log(2))  # better than a coin
+"""
+
+
+def test_the_numerical_core_needs_neither_plots_nor_shell_nor_samplers():
+    done = subprocess.run([sys.executable, "-c", CORE], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "True\nTrue\n"

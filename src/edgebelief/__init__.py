@@ -3,9 +3,9 @@
 Names are imported when first used, so that `import edgebelief` costs nothing.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from .lazy import lazily
 from .version import __version__
 
 if TYPE_CHECKING:
@@ -47,20 +47,14 @@ __all__ = [
     "__version__",
 ]
 
-# Where the names that are no module live.
-_HOMES = {
-    **dict.fromkeys(["Solution", "solve", "solve_path", "theta_for"], "convex"),
-    **dict.fromkeys(["GraphLearner", "SmoothGraph", "load"], "estimators"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'edgebelief' has no attribute {name!r}")
-    if name in _HOMES:
-        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    return import_module(f".{name}", __name__)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "convex": ["Solution", "solve", "solve_path", "theta_for"],
+        "estimators": ["GraphLearner", "SmoothGraph", "load"],
+    },
+    modules=[
+        *("belief", "convex", "data", "edges", "estimators", "infer", "metrics", "networks"),
+        *("plots", "readouts", "report"),
+    ],
+)

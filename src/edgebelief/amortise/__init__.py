@@ -3,8 +3,9 @@
 Names are imported when first used: training needs less than prediction, and the other way round.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..lazy import lazily
 
 if TYPE_CHECKING:
     from .alarm import Alarm, load_alarm, save_alarm
@@ -36,22 +37,15 @@ __all__ = [
     "save_network",
 ]
 
-_HOMES = {
-    **dict.fromkeys(["Alarm", "load_alarm", "save_alarm"], "alarm"),
-    **dict.fromkeys(["load_network", "save_network"], "networkfile"),
-    **dict.fromkeys(["LostWarning", "PairBeliefs", "beliefs"], "predict"),
-    **dict.fromkeys(["Bucket", "Plan", "Trainer"], "train"),
-    "Typicality": "typical",
-    "pretrained": "weights",
-    **dict.fromkeys(["WORLDS", "Cell", "Response", "World", "draw"], "world"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'edgebelief.amortise' has no attribute {name!r}")
-    return getattr(import_module(f".{_HOMES[name]}", __name__), name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "alarm": ["Alarm", "load_alarm", "save_alarm"],
+        "networkfile": ["load_network", "save_network"],
+        "predict": ["LostWarning", "PairBeliefs", "beliefs"],
+        "train": ["Bucket", "Plan", "Trainer"],
+        "typical": ["Typicality"],
+        "weights": ["pretrained"],
+        "world": ["WORLDS", "Cell", "Response", "World", "draw"],
+    },
+)

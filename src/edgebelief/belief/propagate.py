@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -14,6 +14,9 @@ from ..data.randomness import Key
 from ..errors import InputError, InputTypeError
 from ..infer.posterior import Posterior
 from .predict import DataLike, as_dataset, sample_graphs
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 # A row per drawn graph: numbers, a column per key of the mapping, or arrays stacked.
 DrawnValues = pd.Series | pd.DataFrame | np.ndarray
@@ -92,6 +95,8 @@ def to_networkx(
     >>> list(graph), list(graph.edges(data=True))
     (['ada', 'bob', 'cy'], [('ada', 'bob', {'probability': 0.9})])
     """
+    import networkx as nx
+
     graph = nx.Graph()
     graph.add_nodes_from(record.names)
     rows, cols = record.support.endpoints

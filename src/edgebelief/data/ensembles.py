@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import abc
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import networkx as nx
 import numpy as np
 
 from ..errors import InputError, SettingError
 from ..room import check_simulation
 from ..validate import check_number, check_whole
 from .randomness import Key, generator
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 # Draws at most, by default: graphs on 100 nodes take some seconds for so many, and larger ones are
 # drawn as often as that many pairs allow, but ten times at least.
@@ -43,6 +46,8 @@ class Ensemble(abc.ABC):
         networkx.Graph
             Nodes 0 to N-1; with positions or blocks as node attributes where the ensemble has them.
         """
+        import networkx as nx  # here and below: not needed by those who bring graphs
+
         n_nodes = check_whole(n_nodes, "n_nodes", 2)
         check_simulation(n_nodes)
         if max_tries is None:
@@ -90,6 +95,8 @@ class RandomGeometric(Ensemble):
             raise SettingError(problem, argument="radius")
 
     def draw(self, rng: np.random.Generator, n_nodes: int) -> nx.Graph:
+        import networkx as nx
+
         return nx.random_geometric_graph(n_nodes, self.radius, seed=rng)
 
 
@@ -110,6 +117,8 @@ class ErdosRenyi(Ensemble):
         _check_probability("p", self.p)
 
     def draw(self, rng: np.random.Generator, n_nodes: int) -> nx.Graph:
+        import networkx as nx
+
         return nx.gnp_random_graph(n_nodes, self.p, seed=rng)
 
 
@@ -132,6 +141,8 @@ class BarabasiAlbert(Ensemble):
         check_whole(self.m, "m", 1)
 
     def draw(self, rng: np.random.Generator, n_nodes: int) -> nx.Graph:
+        import networkx as nx
+
         return nx.barabasi_albert_graph(n_nodes, self.m, seed=rng)
 
 
@@ -159,6 +170,8 @@ class StochasticBlock(Ensemble):
         check_whole(self.n_blocks, "n_blocks", 1)
 
     def draw(self, rng: np.random.Generator, n_nodes: int) -> nx.Graph:
+        import networkx as nx
+
         sizes = [len(part) for part in np.array_split(np.arange(n_nodes), self.n_blocks)]
         same = np.eye(self.n_blocks, dtype=bool)
         return nx.stochastic_block_model(sizes, np.where(same, self.p_in, self.p_out), seed=rng)
@@ -184,4 +197,6 @@ class WattsStrogatz(Ensemble):
         _check_probability("p", self.p)
 
     def draw(self, rng: np.random.Generator, n_nodes: int) -> nx.Graph:
+        import networkx as nx
+
         return nx.watts_strogatz_graph(n_nodes, self.k, self.p, seed=rng)

@@ -8,11 +8,11 @@ similar values. The paper's filter is h(l) = 1/sqrt(l), with 0 at l = 0.
 from __future__ import annotations
 
 import abc
+import sys
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
@@ -31,6 +31,9 @@ from ..validate import (
     node_name,
 )
 from .randomness import Key, generator
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 # Eigenvalues lie in [0, 1]; up to this they are the rounding of a zero.
 ZERO = 1e-10
@@ -86,7 +89,7 @@ def adjacency_of(graph: object) -> Float[np.ndarray, "nodes nodes"]:
            [1., 0., 1.],
            [0., 1., 0.]])
     """
-    if isinstance(graph, nx.Graph):
+    if is_networkx(graph):
         graph = graph_matrix(graph)
     matrix = as_floats(graph.toarray() if hasattr(graph, "toarray") else graph, "the adjacency")
     if matrix.ndim != 2 or len(matrix) < 2:
@@ -101,10 +104,18 @@ def adjacency_of(graph: object) -> Float[np.ndarray, "nodes nodes"]:
     return matrix
 
 
+def is_networkx(graph: object) -> TypeGuard[nx.Graph]:
+    """Whether it is a NetworkX graph. NetworkX is not imported: whoever made one has done so."""
+    networkx = sys.modules.get("networkx")
+    return networkx is not None and isinstance(graph, networkx.Graph)
+
+
 def graph_matrix(graph: nx.Graph) -> Float[np.ndarray, "nodes nodes"]:
     """Return the adjacency matrix of an undirected NetworkX graph, in the order of its nodes."""
     if graph.is_directed():
         raise InputError("the graph must be undirected; see networkx.Graph.to_undirected.")
+    import networkx as nx
+
     try:
         return nx.to_numpy_array(graph)
     except (TypeError, ValueError) as error:

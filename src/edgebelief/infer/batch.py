@@ -109,9 +109,25 @@ class Batch(eqx.Module):
         """Convert the arrays to JAX's, in the precision in force."""
         return self._map(jnp.asarray)
 
+    def filled(self, shares: int) -> Batch:
+        """Add copies of the first graph, which do not count, until `shares` parts are equal."""
+        n_graphs = len(self.e)
+        places = np.arange(-(-n_graphs // shares) * shares)
+        real = places < n_graphs
+        filled = self.part(jnp.asarray(np.where(real, places, 0)))
+        counts = jnp.where(real, filled.labels.counts, 0)
+        return replace(filled, observed=filled.labels._replace(counts=counts))
+
     def _map(self, function: Callable[[Any], Any]) -> Batch:
+        return self.with_arrays(function, lambda x: x)
+
+    def with_arrays(
+        self, of_graphs: Callable[[Any], Any], of_support: Callable[[Any], Any]
+    ) -> Batch:
+        """Replace the arrays with an axis of graphs by one function, the others by another."""
         arrays = {name: x for name, x in vars(self).items() if name != "support"}
-        return Batch(support=self.support, **jax.tree.map(function, arrays))
+        support = jax.tree.map(of_support, self.support)
+        return Batch(support=support, **jax.tree.map(of_graphs, arrays))
 
 
 class ForwardModel(eqx.Module):
@@ -235,6 +251,14 @@ def _with_one_network(
         return forward.log_likelihood(forward.logits(params, reduced), params, reduced, batch)
 
     return jax.lax.map(at, draws)
+
+
+@eqx.filter_jit
+def run_network(
+    network: Network, params: Any, e: Array, support: Support, precomputed: Output | None = None
+) -> Output:
+    """Run a network alone, compiled once for graphs of a shape whatever is read out of it."""
+    return network(params, e, support, precomputed)
 
 
 @eqx.filter_jit

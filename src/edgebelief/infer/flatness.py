@@ -7,14 +7,14 @@ cause: multiplying them by c moves all that a network does by a factor c in thet
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from scipy.stats import qmc
@@ -31,6 +31,8 @@ ALIKE = 1e-3
 GRAPHS = 4
 # Rescalings that are tried for a cure. (Not 10.0 ** k, which some processors round the wrong way.)
 FACTORS = np.array([float(f"1e{k}") for k in range(-9, 10)])
+# Draws looked at in a compiled call; and of those of one parameter, in order, the first ones.
+AT_ONCE, COARSE = 4, 17
 
 
 class Flatness(NamedTuple):
@@ -78,15 +80,24 @@ def flatness(
     network = model.network
     drawn = {name: np.atleast_1d(params[name]) for name in network.params_type._fields}
     drawn, shares = _distinct(drawn, weights)
-    dead, alike = np.ones(shares.size, bool), np.ones(shares.size, bool)
-    for stack in data[:GRAPHS].stacks():
-        batch = with_precomputed(network, Batch(stack.e * factor, stack.support)).as_jax()
-        verdicts = [
-            _look(network, {k: jnp.asarray(v[part]) for k, v in drawn.items()}, batch)
-            for part in np.array_split(np.arange(shares.size), -(-shares.size // 64))
-        ]
-        dead &= np.concatenate([np.asarray(is_dead) for is_dead, _ in verdicts])
-        alike &= np.concatenate([np.asarray(is_flat) for _, is_flat in verdicts])
+    batches = [
+        with_precomputed(network, Batch(stack.e * factor, stack.support)).as_jax()
+        for stack in data[:GRAPHS].stacks()
+    ]
+
+    def look(which: Int[np.ndarray, " some"]) -> Bool[np.ndarray, "some 2"]:
+        flags = np.ones((len(which), 2), bool)
+        for start in range(0, len(which), AT_ONCE):
+            part = np.resize(which[start : start + AT_ONCE], AT_ONCE)  # some twice, at the end
+            at = {name: jnp.asarray(values[part]) for name, values in drawn.items()}
+            for batch in batches:
+                of_part = np.stack(_look(network, at, batch), 1)
+                flags[start : start + AT_ONCE] &= of_part[: len(which) - start]
+        return flags
+
+    one_number = sum(values[0].size for values in drawn.values()) == 1
+    every = np.arange(shares.size)
+    dead, alike = (_by_halving(look, shares.size) if one_number else look(every)).T
     return Flatness(float(shares @ dead), float(shares @ (alike & ~dead)))
 
 
@@ -133,6 +144,25 @@ def _distinct(
     each = zip(drawn.items(), parts, strict=True)
     distinct = {name: part.reshape(-1, *np.shape(values)[1:]) for (name, values), part in each}
     return distinct, weights / weights.sum()
+
+
+def _by_halving(
+    look: Callable[[Int[np.ndarray, " some"]], Bool[np.ndarray, "some 2"]], n: int
+) -> Bool[np.ndarray, "n 2"]:
+    """Return `look` at 0, ..., n - 1, where it changes a few times only.
+
+    It is evaluated at some points, then in the middle between neighbours that differ.
+    """
+    places = np.unique(np.linspace(0, n - 1, COARSE).astype(int))
+    flags = look(places)
+    while True:
+        differ = (flags[1:] != flags[:-1]).any(1) & (np.diff(places) > 1)
+        if not differ.any():
+            return flags[np.searchsorted(places, np.arange(n), side="right") - 1]
+        middles = (places[:-1] + places[1:])[differ] // 2
+        order = np.argsort(places := np.concatenate([places, middles]))
+        flags = np.concatenate([flags, look(middles)])[order]
+        places = places[order]
 
 
 @eqx.filter_jit

@@ -17,7 +17,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import numpyro
 from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
@@ -258,6 +257,8 @@ class EdgeModel(eqx.Module):
 
         Pass ``model.sample`` to `numpyro.infer.NUTS`, or call it inside a model of your own.
         """
+        import numpyro
+
         params = {}
         for name, marginal in self.prior.items():
             if marginal.fixed:

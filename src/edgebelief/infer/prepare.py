@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from ..data.dataset import GraphDataset
 from ..data.randomness import Key
-from ..edges import Support
 from ..errors import InputError, Remedy, Setting
-from ..networks import Network, Output, StochasticHead
+from ..networks import StochasticHead
 from ..readouts import Affine, Sized
+from .batch import run_network
 from .diagnostics import Verdict
 from .exact.growth import with_growth
 from .exact.scan import most_plausible_z
@@ -61,7 +60,7 @@ def prepare(key: Key | int, model: EdgeModel, data: GraphDataset, weights: Any =
         _check_same_covariates(data)
     params, z = _most_plausible_network(model, data, counts)
     stacks = data.stacks()
-    outputs = [_output(model.network, params, jnp.asarray(s.e), s.support) for s in stacks]
+    outputs = [run_network(model.network, params, jnp.asarray(s.e), s.support) for s in stacks]
     readout = model.readout.prepared(stacks, outputs)
     return Problem(model.replace(readout=readout), data, counts, z)
 
@@ -92,11 +91,6 @@ def _check_same_covariates(data: GraphDataset) -> None:
                 f"graph {t} has no covariate {missing}, which others have",
                 remedy=["give it to every graph", Remedy("say which to use: {}", named)],
             )
-
-
-@eqx.filter_jit
-def _output(network: Network, params: Any, e: Array, support: Support) -> Output:
-    return network(params, e, support)
 
 
 def _most_plausible_network(

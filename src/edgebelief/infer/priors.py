@@ -5,12 +5,11 @@ from __future__ import annotations
 import abc
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
 import scipy.special
 from jaxtyping import Float
 from numpy.typing import ArrayLike
@@ -20,6 +19,9 @@ from ..data.randomness import Key
 from ..errors import InputError, InputTypeError, Remedy, Setting, SettingError
 from ..incidence import Array, namespace
 from ..validate import check_choice, check_number
+
+if TYPE_CHECKING:
+    import numpyro.distributions as dist
 
 # Networks compute in single precision, from 1e-38 to 3e38: this leaves room for the tails of a
 # prior and for products with distances and duals.
@@ -91,6 +93,8 @@ class LogNormal(Marginal):
 
     @property
     def distribution(self) -> dist.Distribution:
+        import numpyro.distributions as dist
+
         return dist.LogNormal(np.log(self.median), self.log_sd)
 
     def from_z(self, z: Array) -> Array:
@@ -115,6 +119,8 @@ class LogUniform(Marginal):
 
     @property
     def distribution(self) -> dist.Distribution:
+        import numpyro.distributions as dist
+
         return dist.LogUniform(self.low, self.high)
 
     def from_z(self, z: Array) -> Array:
@@ -143,6 +149,8 @@ class Normal(Marginal):
 
     @property
     def distribution(self) -> dist.Distribution:
+        import numpyro.distributions as dist
+
         return dist.Normal(self.mean, self.sd)
 
     def from_z(self, z: Array) -> Array:
@@ -191,6 +199,8 @@ class HalfNormal(ScalePrior):
 
     @property
     def distribution(self) -> dist.Distribution:
+        import numpyro.distributions as dist
+
         return dist.HalfNormal(self.scale)
 
     def from_z(self, z: Array) -> Array:
@@ -235,6 +245,8 @@ class HalfT(ScalePrior):
 
     @property
     def distribution(self) -> dist.Distribution:
+        import numpyro.distributions as dist
+
         return dist.FoldedDistribution(dist.StudentT(2.0, 0.0, self.scale))
 
     def from_z(self, z: Array) -> Array:
@@ -275,6 +287,8 @@ class Fixed(Marginal):
 
     @property
     def distribution(self) -> dist.Distribution:
+        import numpyro.distributions as dist
+
         return dist.Delta(jnp.asarray(self.value), event_dim=np.ndim(self.value))
 
     @property

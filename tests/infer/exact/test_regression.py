@@ -71,3 +71,19 @@ def test_climb_ends_where_the_gradient_is_zero(labels):
     _, gradient, hessian = posterior.derivatives(mode.z)
     step = np.linalg.solve(-hessian, gradient)
     assert np.abs(step).max() < 1e-3 * np.sqrt(np.diag(mode.covariance)).min()
+
+
+def test_rows_with_zeros_in_different_columns_are_compressed_apart(rng):
+    """Those of a readout with one slope above the threshold and another below it."""
+    z = rng.normal(-0.05, 0.05, 40_000)
+    logits = 100 * np.maximum(z, 0) + 30 * np.minimum(z, 0) - 1
+    y = (rng.random(z.size) < 1 / (1 + np.exp(-logits))).astype(float)
+    columns = np.stack([np.maximum(z, 0), np.minimum(z, 0), np.full_like(z, -1)], -1)
+    full = Labels.collapse(columns, y, np.ones(z.size))
+    small = full.compress()
+    assert len(full.rows) == z.size
+    assert len(small.rows) < 7200
+    beta = np.array([[100.0, 30.0, 1.0], [300.0, 10.0, 2.0], [50.0, 100.0, 0.0]])
+    expected = [by_definition(columns, y, 1.0, each) for each in beta]
+    np.testing.assert_allclose(small.log_likelihood(beta), expected, atol=5e-3)
+    assert small.weights.sum() == pytest.approx(z.size)

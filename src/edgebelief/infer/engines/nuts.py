@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Literal, NamedTuple, TypeVar, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, get_args
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Shaped
-from numpyro.infer.hmc import HMCState, hmc
 
 from ...cores import n_cores
 from ...data.randomness import Key
@@ -24,6 +23,9 @@ from ..gradient.optimise import Frame, Start
 from ..posterior import Fit
 from ..prepare import Problem
 from .base import Engine
+
+if TYPE_CHECKING:
+    from numpyro.infer.hmc import HMCState
 
 ChainMethod = Literal["parallel", "vectorized"]
 ChainIn = TypeVar("ChainIn")
@@ -113,7 +115,9 @@ class NUTS(Engine):
         model, data, counts = problem.model, problem.data, problem.counts
         density = LogDensity.of(model, data, counts)
         frame = Frame.started_from(self.init, model, data, counts)
-        groups = chain_groups(self.n_chains, self.chain_method)
+        # Where graphs are spread over devices, all chains are one program on all of them.
+        method = self.chain_method if density.mesh is None else "vectorized"
+        groups = chain_groups(self.n_chains, method)
         for engine in self._attempts():
             sampled = engine._sample(key, density, frame, groups)
             figures = _figures(sampled, self.max_tree_depth)
@@ -222,6 +226,7 @@ def _kernel(
     engine: NUTS, density: LogDensity, frame: Frame, w: Float[Array, " parameters"], key: Key
 ) -> tuple[HMCState, Callable[[HMCState], HMCState]]:
     """Set up NumPyro's sampler at `w`: the state, and the function from a state to the next."""
+    from numpyro.infer.hmc import hmc  # here: it takes a while, and other engines need none of it
 
     def potential(w: Array) -> Array:
         return -density(frame.z(w))

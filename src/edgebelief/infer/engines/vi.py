@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import numpyro
-import numpyro.distributions as dist
 import optax
 from jaxtyping import Array, Float
-from numpyro.infer import SVI, Trace_ELBO, init_to_value
-from numpyro.infer.autoguide import AutoMultivariateNormal
-from numpyro.infer.svi import SVIState
-from numpyro.optim import optax_to_numpyro
 from scipy.special import logsumexp
 
 from ...data.randomness import Key, split
@@ -29,6 +23,10 @@ from ..gradient.optimise import Frame, Start
 from ..posterior import Fit
 from ..prepare import Problem
 from .base import Engine
+
+if TYPE_CHECKING:
+    import numpyro.distributions as dist
+    from numpyro.infer.svi import SVIState
 
 # A draw whose log p overflows is put this far below the least plausible one: e^-100 is nothing.
 IMPOSSIBLE = 100.0
@@ -116,6 +114,13 @@ class VI(Engine):
 
     def _nearest(self, key: Key, density: LogDensity, frame: Frame) -> dist.MultivariateNormal:
         """Fit the normal distribution of w, starting from a standard one."""
+        # Here: it takes a while, and other engines need none of it.
+        import numpyro
+        import numpyro.distributions as dist
+        from numpyro.infer import SVI, Trace_ELBO, init_to_value
+        from numpyro.infer.autoguide import AutoMultivariateNormal
+        from numpyro.optim import optax_to_numpyro
+
         n = frame.center.size
 
         def joint() -> None:

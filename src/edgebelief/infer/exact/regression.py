@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
@@ -93,24 +93,21 @@ class Labels(NamedTuple):
     def compress(self, ends: int = ENDS, bins: int = BINS) -> Labels:
         """Return fewer rows with nearly the same likelihood.
 
-        Applies to rows that differ in one column only, or also in the last one if that has few
-        distinct values (one for each size of graphs); other rows are returned as they are. For
-        each label, the rows at either end, which decide where a boundary may lie, are kept. The
-        others are binned, and each bin becomes two rows with its count, mean and spread. The error
-        is of fourth order in the width of a bin: see the test.
+        Applies to rows that differ in one column only; else to groups of rows that do: those with
+        zeros in the same columns (on one side of the threshold of a network, say), and those with
+        the same value of the last column if that has few (one for each size of graphs). Other rows
+        are returned as they are. For each label, the rows at either end, which decide where a
+        boundary may lie, are kept. The others are binned, and each bin becomes two rows with its
+        count, mean and spread. The error is of fourth order in the width of a bin: see the test.
         """
         if len(self.rows) <= 4 * (ends + bins):
             return self
         size = np.abs(self.rows)
         varying = np.flatnonzero(np.ptp(size, axis=0) > 0)
-        if len(varying) == 2 and varying[-1] == size.shape[1] - 1:
-            kinds = np.unique(size[:, -1])
-            if len(kinds) <= KINDS:
-                masks = (size[:, -1] == kind for kind in kinds)
-                parts = [Labels(self.rows[mask], self.weights[mask]) for mask in masks]
-                return Labels.join([part.compress(ends, bins) for part in parts])
         if len(varying) != 1:
-            return self
+            groups = _groups(size, varying)
+            parts = [Labels(self.rows[mask], self.weights[mask]) for mask in groups]
+            return Labels.join([part.compress(ends, bins) for part in parts]) if parts else self
         column = int(varying[0])
         fixed = np.delete(self.rows, column, axis=1)
         signed = np.flatnonzero((fixed != 0).all(0))  # a column of zeros has no sign
@@ -316,6 +313,23 @@ def _newton_step(gradient: Vector, hessian: Matrix) -> Vector:
     except np.linalg.LinAlgError:
         curvature, axes = np.linalg.eigh(-hessian)
         return axes @ (axes.T @ gradient / np.maximum(np.abs(curvature), 1e-3))
+
+
+def _groups(
+    size: Float[np.ndarray, "rows params"], varying: Int[np.ndarray, " varying"]
+) -> list[Bool[np.ndarray, " rows"]]:
+    """Return groups of rows in which fewer columns vary; none if there is no such grouping."""
+    if len(varying) > FEW:
+        return []
+    zeros = (size[:, varying] == 0) @ 2 ** np.arange(len(varying))
+    kinds = np.unique(zeros)
+    if len(kinds) > 1:
+        return [zeros == kind for kind in kinds]
+    if len(varying) == 2 and varying[-1] == size.shape[1] - 1:
+        kinds = np.unique(size[:, -1])
+        if len(kinds) <= KINDS:
+            return [size[:, -1] == kind for kind in kinds]
+    return []
 
 
 def _binned(labels: Labels, column: int, n_ends: int, bins: int) -> Labels:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -13,11 +14,12 @@ import numpy as np
 from jaxtyping import Array, Float
 from threadpoolctl import threadpool_limits
 
-from ...data.dataset import GraphDataset
+from ...data.dataset import GraphDataset, Stack
 from ...errors import InputError
+from ...networks import Output
 from ...progress import progress_bar
-from ...threads import Workers
-from ..batch import Batch, ForwardModel
+from ...threads import Workers, check
+from ..batch import Batch, ForwardModel, run_network
 from ..flatness import is_dead, is_flat
 from ..model import EdgeModel
 from ..priors import Marginal
@@ -29,6 +31,9 @@ from .shrinkage import Shrinkage
 from .theta import ThetaPoint
 from .weights import WeightPosterior, WeightPrior
 
+# Graphs are evaluated together while they have at most so many pairs: then the arrays of one
+# evaluation take some 20 MB, and what is kept of them is a few thousand rows.
+PAIRS = 2**19
 # With many coefficients, a point whose log evidence is this far below the best keeps its first
 # approximation, from a sample of the labels.
 FAR = 100.0
@@ -65,9 +70,10 @@ class Slices:
         self.weighted = model.likelihood.weighted
         self.marginal = model.prior[self._free[0] if self._free else names[0]]
         with jax.enable_x64(True):
-            stacks = [model.forward.batch(s, weights[s.places]) for s in data.stacks()]
-            self._stacks = [(batch.without_labels().as_jax(), batch.labels) for batch in stacks]
-        self._places = [stack.places for stack in data.stacks()]
+            parts = list(chain.from_iterable(map(_parts, data.stacks())))
+            batches = [model.forward.batch(part, weights[part.places]) for part in parts]
+            self._parts = [(batch.without_labels().as_jax(), batch.labels) for batch in batches]
+        self._places = [part.places for part in parts]
         self.posteriors: dict[float, LogisticPosterior] = {}
         self._best_log_mass = -np.inf
         self._n_terms = 0
@@ -126,16 +132,16 @@ class Slices:
         return collected
 
     def slice_at(self, z: float, collapse: bool = True) -> Slice:
-        """Run the network at `z`, and collect what the regressions need.
+        """Run the network at `z`, a few graphs at a time, and collect what the regressions need.
 
         Without `collapse` there is a row for each label, in an order that does not depend on z.
         """
         model, labels, dead, flat = self.model, [], True, True
         params, edges = self.network_at(z), []
         with jax.enable_x64(True):
-            network = tuple(jnp.asarray(x, jnp.float64) for x in params)
-            for batch, observed in self._stacks:
-                design = jax.tree.map(np.asarray, _design(model.forward, network, batch))
+            for batch, observed in self._parts:
+                check()
+                design = self._design(params, batch)
                 dead &= bool(is_dead(design.a).all())
                 flat &= bool(is_flat(design.a).all())
                 weights = (observed.known * observed.counts[:, None]).reshape(-1)
@@ -144,7 +150,8 @@ class Slices:
                     at = model.network.params_type(*params)
                     raise InputError(f"the network's output is not finite at {at}.")
                 make = Labels.collapse if collapse else Labels.of
-                labels.append(make(columns, observed.a.reshape(-1), weights))
+                of_part = make(columns, observed.a.reshape(-1), weights)
+                labels.append(of_part.compress() if collapse else of_part)
                 if self.weighted and observed.log_w is not None:
                     log_w = observed.log_w.reshape(-1)
                     has_weight = ~np.isnan(log_w) & (weights > 0)
@@ -152,24 +159,30 @@ class Slices:
                     edges.append([x[has_weight] for x in (strength, log_w, weights)])
         of_weights = None
         if self.weighted:
-            columns = (np.concatenate(column) for column in zip(*edges, strict=True))
-            of_weights = WeightPosterior.of(WeightPrior.of(model), *columns)
+            of_edges = (np.concatenate(column) for column in zip(*edges, strict=True))
+            of_weights = WeightPosterior.of(WeightPrior.of(model), *of_edges)
         joined = Labels.join(labels)
         return Slice(joined.compress() if collapse else joined, dead, flat, of_weights)
 
     def columns_at(self, z: float) -> list[Float[np.ndarray, "edges columns"]]:
         """Return the design matrix of the logits of each graph, labelled or not."""
         with jax.enable_x64(True):
-            network = tuple(jnp.asarray(x, jnp.float64) for x in self.network_at(z))
-            each = [
-                np.asarray(_design(self.model.forward, network, b).columns) for b, _ in self._stacks
-            ]
+            params = self.network_at(z)
+            each = [self._design(params, batch).columns for batch, _ in self._parts]
         by_graph = {
             int(t): columns[k]
             for places, columns in zip(self._places, each, strict=True)
             for k, t in enumerate(places)
         }
         return [by_graph[t] for t in range(len(by_graph))]
+
+    def _design(self, params: NetworkValues, batch: Batch) -> _Design:
+        """Run network and readout on some graphs, in double precision."""
+        forward = self.model.forward
+        at = forward.network.params_type(*(jnp.asarray(x, jnp.float64) for x in params))
+        output = run_network(forward.network, at, batch.e, batch.support, batch.precomputed)
+        columns, strength = jax.tree.map(np.asarray, _columns(forward, output, batch))
+        return _Design(columns, np.asarray(output.a), strength)
 
     def network_at(self, z: float) -> NetworkValues:
         """Return the network's parameters: the free one at `z`, the others as they are fixed."""
@@ -236,15 +249,21 @@ class Slice(NamedTuple):
 class _Design(NamedTuple):
     """What the regressions need of the network's output, for a stack of graphs."""
 
-    columns: Float[Array, "*graphs edges columns"]
-    a: Float[Array, "..."]
+    columns: Float[np.ndarray, "*graphs edges columns"]
+    a: Float[np.ndarray, "..."]
     """The output itself, which may have channels."""
-    strength: Float[Array, "*graphs edges"] | None
+    strength: Any
     """The regressor of log weights, where edges have weights."""
 
 
 @eqx.filter_jit
-def _design(forward: ForwardModel, network: tuple[Array, ...], batch: Batch) -> _Design:
-    output = forward.output(forward.network.params_type(*network), batch)
+def _columns(forward: ForwardModel, output: Output, batch: Batch) -> tuple[Array, Array | None]:
     reduced = forward.reduce(output, batch)
-    return _Design(forward.columns(reduced), output.a, reduced.likelihood)
+    return forward.columns(reduced), reduced.likelihood
+
+
+def _parts(stack: Stack) -> list[Stack]:
+    """Split a stack into parts of about equal numbers of graphs, of at most `PAIRS` pairs."""
+    n_graphs, n_pairs = stack.e.shape
+    n_parts = -(-n_graphs // max(PAIRS // n_pairs, 1))
+    return [stack.part(graphs) for graphs in np.array_split(np.arange(n_graphs), n_parts)]

@@ -14,6 +14,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
@@ -21,6 +22,7 @@ from ...data.dataset import GraphDataset
 from ...networks import Output
 from ..batch import Batch, Parameters
 from ..model import EdgeModel, check_weights
+from ..sharding import current_mesh, summed_over
 
 
 class LogDensity(eqx.Module):
@@ -45,6 +47,8 @@ class LogDensity(eqx.Module):
 
     model: EdgeModel
     batches: tuple[Batch, ...]
+    mesh: Mesh | None = eqx.field(static=True, default=None)
+    """The devices that the graphs of each batch are spread over; None for one device."""
 
     @classmethod
     def of(
@@ -55,7 +59,8 @@ class LogDensity(eqx.Module):
         used = np.array([record.known.any() for record in data]) & (counts > 0)
         kept, counts = data[used], counts[used]
         forward = model.forward
-        return cls(model, tuple(forward.batch(s, counts[s.places]) for s in kept.stacks()))
+        batches = tuple(forward.batch(s, counts[s.places]) for s in kept.stacks())
+        return cls(model, batches, current_mesh())
 
     def __call__(self, z: Float[Array, " parameters"]) -> Float[Array, ""]:
         """Return log p(z, labels), with the constant of the standard normal prior."""
@@ -102,16 +107,17 @@ class LogDensity(eqx.Module):
 
     def _log_likelihood(self, params: Parameters) -> Float[Array, ""]:
         forward = self.model.forward
-        each = [
-            self.given_output(params, forward.output(params.network, batch), batch)
-            for batch in (batch.as_jax() for batch in self.batches)
-        ]
-        return jnp.stack(each).sum()
+
+        def of_batch(params: Parameters, batch: Batch) -> Array:
+            return self.given_output(params, forward.output(params.network, batch), batch)
+
+        of_graphs = summed_over(self.mesh, of_batch)
+        return jnp.stack([of_graphs(params, batch.as_jax()) for batch in self.batches]).sum()
 
     def _with_gradient(self, params: Parameters) -> tuple[Float[Array, ""], Parameters]:
         """Return the log-likelihood and its gradient, by forward mode through the network."""
-        total, gradient = jnp.zeros(()), jax.tree.map(jnp.zeros_like, params)
-        for batch in (batch.as_jax() for batch in self.batches):
+
+        def of_batch(params: Parameters, batch: Batch) -> tuple[Array, Parameters]:
             output, tangents = self.model.network.with_tangents(
                 params.network, batch.e, batch.support, batch.precomputed
             )
@@ -119,9 +125,13 @@ class LogDensity(eqx.Module):
                 params, output, batch
             )
             by_network = [_chained(by_output, tangent) for tangent in tangents]
-            by_params = by_params._replace(network=type(params.network)(*by_network))
-            total, gradient = total + value, jax.tree.map(jnp.add, gradient, by_params)
-        return total, gradient
+            return value, by_params._replace(network=type(params.network)(*by_network))
+
+        of_graphs = summed_over(self.mesh, of_batch)
+        total = jnp.zeros(()), jax.tree.map(jnp.zeros_like, params)
+        for batch in self.batches:
+            total = jax.tree.map(jnp.add, total, of_graphs(params, batch.as_jax()))
+        return total
 
 
 def _chained(by_output: Output, tangent: Output) -> Float[Array, "..."]:

@@ -232,7 +232,8 @@ def climb_from_many(
             end = _climb(objective, z, rounds=most)
             return end, objective(end)[0]
 
-    with Workers() as workers:
+    # Programs that use several devices are started one after the other, in the same order on each.
+    with Workers(1 if density.mesh else None) as workers:
         ends, values = zip(*workers.map(climbed, chosen), strict=True)
     return Climbs(list(ends), np.array(values))
 
