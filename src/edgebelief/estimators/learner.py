@@ -36,7 +36,7 @@ from ..report import Report
 from ..validate import check_choice
 from .candidates import DESIGN, chosen, with_figure, with_first_pass
 from .evidence import Kinds, evidence_for, evidence_of, informed, with_covariates
-from .pretrained import believed, believing, caution, expectations, posterior_of, typicality_table
+from .pretrained import believed, believing, cautions, expectations, posterior_of, typicality_table
 from .settings import (
     check_dense,
     check_saved,
@@ -966,8 +966,7 @@ class GraphLearner(BaseEstimator):
             about |= {"check_draws": 0, "reason_draws": 0}
             each = believed(kind, graphs)
             about["expectations"] = expectations(each)
-            lost = [t for t, b in enumerate(each) if b.typicality and b.typicality.is_lost]
-            about["cautions"] = [caution(t if len(each) > 1 else None, each[t]) for t in lost]
+            about["cautions"] = list(cautions(each).values())
         if cv is not None:
             about["held_out"] = self.cross_val_predictions(X, A, covariates=covariates, cv=cv)
         about.setdefault("assumptions", self.posterior_.verdict.assumptions)
