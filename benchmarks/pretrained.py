@@ -47,7 +47,7 @@ from edgebelief.amortise.alarm import shipped
 from edgebelief.amortise.calibrate import range_about
 from edgebelief.amortise.cases import Case, world_cases
 from edgebelief.amortise.strangers import TEST, draw_stranger
-from edgebelief.amortise.temper import Tempering, moments, nll, stated_law, temper
+from edgebelief.amortise.temper import Tempering, by_rule, moments, nll, stated_law, temper
 from edgebelief.data import (
     BarabasiAlbert,
     Ensemble,
@@ -166,10 +166,10 @@ def laws(believed: PairBeliefs, share: float, alarm: Alarm | None) -> list[Tempe
     raw = temper(believed.logits)
     if alarm is None:
         return [raw, raw, raw]
-    settings = alarm.rule.at(believed.typicality.surprise)
     n_nodes = round((1 + np.sqrt(1 + 8 * len(believed.logits))) / 2)
     stated = stated_law(range_about(share)), alarm.reference.world_law(n_nodes)
-    return [raw, temper(believed.logits, *settings), temper(believed.logits, *settings, *stated)]
+    by = believed.logits, alarm.rule, believed.typicality.surprise
+    return [raw, by_rule(*by), by_rule(*by, *stated)]
 
 
 def scores_of(

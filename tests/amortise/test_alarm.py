@@ -75,6 +75,20 @@ def test_who_is_lost_is_told_why_and_believes_less():
     assert np.ptp(belief.logit) < np.ptp(raw.logit)
 
 
+def test_a_stated_density_that_contradicts_is_not_obeyed_silently(signals):
+    """The network is sure of a share of 0.3 or so, and the data are of its world."""
+    sure = beliefs(signals=signals, density=(0.2, 0.45))
+    assert sure.contradiction == 0
+    assert not sure.is_lost
+    with pytest.warns(LostWarning, match="far from what the network finds in the data, 0.") as told:
+        other = beliefs(signals=signals, density=(0.01, 0.02))
+    assert "Say what share" not in str(told[0].message)
+    assert other.is_lost
+    assert not other.typicality.is_lost
+    assert other.slope < sure.slope
+    assert other.probability.mean() < 0.7 * sure.probability.mean()
+
+
 def test_edges_are_independent_given_head_and_level():
     """The fields of a belief are enough to draw graphs with its probabilities."""
     with warnings.catch_warnings():

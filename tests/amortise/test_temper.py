@@ -10,6 +10,8 @@ from scipy.stats import norm
 from edgebelief.amortise.temper import (
     Law,
     Rule,
+    by_rule,
+    contradiction,
     log_moments,
     moments,
     nll,
@@ -103,3 +105,24 @@ def test_a_range_holds_nine_tenths():
 def test_densities_that_are_none_are_refused(density):
     with pytest.raises(SettingError, match="density"):
         stated_law(density)
+
+
+def test_a_density_far_from_the_networks_makes_it_lost(logits):
+    """z = |c - m| / sqrt(s^2 + 0.3^2) counts as surprise beyond 1; and only there."""
+    rule = Rule(np.array([0.0, 4.0]), np.array([1.0, 0.2]), np.array([0.1, 0.9]))
+    c, world = logit(expit(logits).mean()), Law(-1.0, 0.7)
+    for z, surprise in product([-3.0, -1.0, 0.5, 2.0, 7.0], [-0.5, 1.0]):
+        stated = Law(c + z * 0.5, 0.4)
+        assert contradiction(logits, stated) == pytest.approx(max(abs(z) - 1, 0))
+        law = by_rule(logits, rule, surprise, stated, world)
+        expected = rule.at(max(surprise, 0) + max(abs(z) - 1, 0))
+        assert law.slope == pytest.approx(expected[0])
+        np.testing.assert_allclose(
+            moments(logits, law)[0], moments(logits, temper(logits, *expected, stated, world))[0]
+        )
+
+
+def test_who_states_nothing_contradicts_nothing(logits):
+    rule = Rule(np.array([0.0, 4.0]), np.array([1.0, 0.2]), np.array([0.1, 0.9]))
+    assert contradiction(logits, None) == 0
+    assert by_rule(logits, rule, 1.0).slope == pytest.approx(0.8)

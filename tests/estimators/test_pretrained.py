@@ -112,6 +112,19 @@ def test_data_unlike_its_world_are_warned_about_and_believed_less():
     assert p.std() < raw.std()
 
 
+def test_a_contradiction_is_told_of_the_graph_that_it_concerns(signals, tmp_path):
+    learner = GraphLearner.pretrained(density=(0.001, 0.002))
+    first, second = learner.typicality([signals, signals[:200]]).to_dict("records")
+    assert first["lost"]
+    assert first["p"] > 0.05
+    assert first["message"].startswith("graph 1: the stated share of joined pairs is far from")
+    assert "state the share" not in first["message"]
+    assert second["message"].startswith("graph 2: ")
+    with pytest.warns(LostWarning, match="stated share"):
+        page = learner.report(tmp_path / "contradicted.html", signals).read_text("utf-8")
+    assert "he stated share of joined pairs is far from" in page
+
+
 def test_the_report_shows_what_was_expected(learner, signals, tmp_path):
     page = learner.report(tmp_path / "fine.html", signals).read_text("utf-8")
     assert "What the network expects of such data" in page

@@ -6,9 +6,10 @@
        on facts, the Mahalanobis distance; with the strangers, the trees of the discriminant.
     3. On the other half: what inputs are compared with.
     4. The rule: slope and doubt as monotone functions of the surprise that minimise the NLL over
-       that of the base rate, averaged over strangers, and leave the training world as it is. The
-       surprise of a stranger is by a discriminant that has not seen its kind: of new ones it will
-       not have either.
+       that of the base rate, averaged over strangers, without and with a stated density (which
+       adds to the surprise if it contradicts), and leave the training world as it is. The surprise
+       of a stranger is by a discriminant that has not seen its kind: of new ones it will not have
+       either.
 
 Everything follows from the seed and the weights; no number was chosen by looking at one network.
 """
@@ -28,7 +29,7 @@ from .cases import Case, world_cases
 from .features import DIRECTIONS, READABLE, facts, features
 from .predict import evaluate
 from .strangers import FIT, draw_stranger
-from .temper import Law, Rule, nll, stated_law, temper
+from .temper import Law, Rule, contradiction, nll, stated_law, temper
 from .trees import Trees, grow
 from .typical import (
     Reference,
@@ -272,14 +273,16 @@ def _rule(
     tables, plain = {}, {}
     ratios = np.zeros((len(KNOTS), len(SLOPES), len(DOUBTS)))
     for kind, members in groups.items():
-        s = surprises[kind]
+        apart = [contradiction(run.logits[k], _stated(run.cases[k])) for run, k in members]
+        s = np.maximum(surprises[kind], 0.0)
+        hats = np.stack([_hats(s), _hats(s + apart)], 1) / 2
         losses = np.array([_losses(rng, reference, run, k) for run, k in members])
         base = np.mean([_base(run.cases[k].labels) for run, k in members])
-        tables[kind] = np.einsum("ik,itd->ktd", _hats(s), losses) / len(members) / base
-        plain[kind] = losses[:, 0, 0].mean() / base
+        tables[kind] = np.einsum("ilk,iltd->ktd", hats, losses) / len(members) / base
+        plain[kind] = losses[:, 0, 0, 0].mean() / base
         if kind == "world":
             logs = np.log(losses + NEARLY_ZERO)
-            ratios = np.einsum("ik,itd->ktd", _hats(s), logs - logs[:, :1, :1]) / len(members)
+            ratios = np.einsum("ilk,iltd->ktd", hats, logs - logs[..., :1, :1]) / len(members)
         log(f"losses: {kind}, NLL {plain[kind]:.3f} of the base rate's")
     strange = np.mean([table for kind, table in tables.items() if kind != "world"], axis=0)
     weight = 1.0
@@ -306,23 +309,26 @@ def _hats(s: np.ndarray) -> Float[np.ndarray, "cases knots"]:
 
 def _losses(
     rng: np.random.Generator, reference: Reference, run: Run, k: int
-) -> Float[np.ndarray, "slopes doubts"]:
-    """Return the NLL of a pair of one case: the mean with and without a stated density."""
+) -> Float[np.ndarray, "laws slopes doubts"]:
+    """Return the NLL of a pair of one case, without and with a stated density."""
     case, logits = run.cases[k], run.logits[k]
-    d = (case.labels.sum() + HALF_AN_EDGE) / (len(case.labels) + 2 * HALF_AN_EDGE)
-    stated = stated_law(range_about(float(d)))
+    laws: list[Law | None] = [None, _stated(case)]
     world = reference.world_law(len(case.e))
     if len(logits) > PAIRS:
         some = rng.choice(len(logits), PAIRS, replace=False)
         logits, labels = logits[some], case.labels[some]
     else:
         labels = case.labels
-    result = np.empty((len(SLOPES), len(DOUBTS)))
+    result = np.empty((len(laws), len(SLOPES), len(DOUBTS)))
     for (i, t), (j, tau) in product(enumerate(SLOPES), enumerate(DOUBTS)):
-        laws: list[Law | None] = [None, stated] if tau > 0 else [None]
-        each = [nll(logits, labels, temper(logits, t, tau, law, world)) for law in laws]
-        result[i, j] = np.mean(each)
+        result[:, i, j] = [nll(logits, labels, temper(logits, t, tau, law, world)) for law in laws]
     return result
+
+
+def _stated(case: Case) -> Law:
+    """Return what somebody may say of the density of a case."""
+    d = (case.labels.sum() + HALF_AN_EDGE) / (len(case.labels) + 2 * HALF_AN_EDGE)
+    return stated_law(range_about(float(d)))
 
 
 def range_about(density: float) -> tuple[float, float]:

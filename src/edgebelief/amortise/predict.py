@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
+from scipy.special import expit
 
 from ..data.signals import Metric
 from ..data.signals import distances as distances_of
@@ -31,9 +32,9 @@ from ..room import check_pair_states
 from ..validate import check_choice, check_distances, check_number, check_signals
 from .alarm import Alarm, shipped
 from .inputs import Known, inputs_of
-from .temper import Tempering, log_moments, moments, stated_law
+from .temper import Law, Tempering, by_rule, contradiction, log_moments, moments, stated_law
 from .temper import temper as tempering_of
-from .typical import Typicality
+from .typical import ALARM, Typicality
 from .weights import pretrained
 
 # Arrays have one of these sizes, or beyond them a multiple of the last step. Times grow with the
@@ -75,6 +76,15 @@ class PairBeliefs(NamedTuple):
     """The values of u."""
     level_weights: Float[np.ndarray, " levels"]
     """Their probabilities."""
+    contradiction: float
+    """How many standard deviations beyond one the stated density is from the network's own; 0 where
+    nothing is stated."""
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the input is unlike the training world, or the density other than was stated."""
+        is_unlike = self.typicality is not None and self.typicality.is_lost
+        return is_unlike or self.contradiction > ALARM
 
     @property
     def log_probabilities(self) -> tuple[Float[np.ndarray, " edges"], Float[np.ndarray, " edges"]]:
@@ -122,7 +132,8 @@ def beliefs(
         whatever was added to them.
     density : float or (float, float), optional
         What is known of the share of pairs that are joined: a number, or a range that holds it with
-        90 %. It matters where the network may be lost, and little where it is not.
+        90 %. It matters where the network may be lost, and little where it is not. Where it is far
+        from what the network finds, belief is tempered, with a `LostWarning`.
     temper : bool
         False for the network's own probabilities. The warning stays.
     network : PairNetwork, optional
@@ -159,16 +170,15 @@ def beliefs(
         raise SettingError(problem, argument="density")
     number, is_correlation = _number(n_signals, values), metric == "correlation"
     logits, embedding = evaluate(network, e, values, number, is_correlation)
-    typicality, law = None, tempering_of(logits)
+    typicality, law, contradicts = None, tempering_of(logits), 0.0
     if alarm is not None and n_nodes > 2:
         typicality = alarm.judge(e, values, number, is_correlation, logits, embedding)
         if temper:
             world = alarm.reference.world_law(n_nodes)
-            law = tempering_of(logits, *alarm.rule.at(typicality.surprise), stated, world)
-        if typicality.is_lost:
-            _warn(typicality, law, temper)
+            law = by_rule(logits, alarm.rule, typicality.surprise, stated, world)
+            contradicts = contradiction(logits, stated)
     probability, sd = moments(logits, law)
-    return PairBeliefs(
+    believed = PairBeliefs(
         probability,
         sd,
         logits,
@@ -178,22 +188,38 @@ def beliefs(
         law.centre,
         law.levels,
         law.level_weights,
+        contradicts,
     )
+    if believed.is_lost:
+        _warn(believed, stated, temper)
+    return believed
 
 
-def _warn(typicality: Typicality, law: Tempering, temper: bool) -> None:
-    names = ", ".join(entry.name for entry in typicality.unusual[:3]) or "no single summary"
-    done = f"its log odds were multiplied by {law.slope:.2f}" if temper else "it was not tempered"
-    problem = (
-        f"the data are unlike the world that the network was trained on (surprise "
-        f"{typicality.surprise:.1f}, p-value {typicality.p_value:.3f}; unusual: {names}). Its "
-        f"belief may be wrong; {done}"
-    )
-    remedy: list[str | Remedy] = [
-        Remedy("Say what share of the pairs is joined", Setting("density", ...)),
-        "fit labelled graphs",
-    ]
+def _warn(believed: PairBeliefs, stated: Law | None, temper: bool) -> None:
+    found, remedy = believed.typicality, list[str | Remedy]()
+    if found is not None and found.is_lost:
+        names = ", ".join(entry.name for entry in found.unusual[:3]) or "no single summary"
+        problem = (
+            f"the data are unlike the world that the network was trained on (surprise "
+            f"{found.surprise:.1f}, p-value {found.p_value:.3f}; unusual: {names})"
+        )
+    else:
+        problem = contradicted(believed)
+    if stated is None:
+        remedy = [Remedy("Say what share of the pairs is joined", Setting("density", ...))]
+    slope = believed.slope
+    done = f"its log odds were multiplied by {slope:.2f}" if temper else "it was not tempered"
+    problem += f". The network's belief may be wrong; {done}"
+    remedy.append("fit labelled graphs")
     warnings.warn(LostWarning(problem, remedy=remedy), stacklevel=3)
+
+
+def contradicted(believed: PairBeliefs) -> str:
+    """Say that the stated density is not the network's."""
+    return (
+        f"the stated share of joined pairs is far from what the network finds in the data, "
+        f"{expit(believed.centre):.2g}"
+    )
 
 
 def evaluate(

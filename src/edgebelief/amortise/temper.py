@@ -16,6 +16,13 @@ under u,
 
 the network has learned with the world's law of densities, which the stated one replaces. Where tau
 is small, the statement changes little; where it is large, it decides the level.
+
+A statement is also evidence of being lost: a network that is sure of another density than the
+stated one reads the data in another way than who asks. With the stated law N(m, s^2), the distance
+
+    z = |c - m| / sqrt(s^2 + TRUSTED^2)
+
+counts as surprise as far as it is above 1 (`contradiction`, `by_rule`).
 """
 
 from __future__ import annotations
@@ -41,6 +48,9 @@ NEGLIGIBLE = 1e-6
 NINETY = 1.6449
 # A single number is read as a range of a tenth of the odds to both sides.
 ROUNDED = 1.1
+# The standard deviation of the network's own density, as a logit, where it is not lost: the doubt
+# that the rule has there.
+TRUSTED = 0.3
 # Of probabilities: their logits are finite.
 SMALLEST = 1e-12
 # Of sums of probabilities: beyond it logarithms would be infinite.
@@ -174,7 +184,7 @@ def temper(
     array([0.12, 0.12])
     """
     logits = logits.astype(float)
-    centre = float(logit(np.clip(expit(logits).mean(), SMALLEST, 1 - SMALLEST)))
+    centre = centre_of(logits)
     if not doubt > 0:
         return Tempering(slope, centre, np.zeros(1), np.ones(1))
     u = np.linspace(-WIDTH, WIDTH, FINE) * doubt
@@ -192,6 +202,51 @@ def temper(
     levels = np.linspace(bulk[0], bulk[-1], LEVELS)
     weights = np.exp(np.interp(levels, u, log_weight - log_weight.max()))
     return Tempering(slope, centre, levels, weights / weights.sum())
+
+
+def centre_of(logits: Float[np.ndarray, "edges heads"]) -> float:
+    """Return the logit of the mean probability."""
+    mean = expit(logits.astype(float)).mean()
+    return float(logit(np.clip(mean, SMALLEST, 1 - SMALLEST)))
+
+
+def contradiction(logits: Float[np.ndarray, "edges heads"], stated: Law | None) -> float:
+    """Return how many standard deviations beyond one the network's density is from the stated one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgebelief.amortise.temper import Law, contradiction
+    >>> logits = np.zeros((3, 4))
+    >>> contradiction(logits, Law(0.3, 0.4)), contradiction(logits, Law(-1.5, 0.4))
+    (0.0, 2.0)
+    """
+    if stated is None:
+        return 0.0
+    apart = abs(centre_of(logits) - stated.mean) / np.hypot(stated.sd, TRUSTED)
+    return float(max(apart - 1, 0.0))
+
+
+def by_rule(
+    logits: Float[np.ndarray, "edges heads"],
+    rule: Rule,
+    surprise: float,
+    stated: Law | None = None,
+    world: Law | None = None,
+) -> Tempering:
+    """Return how a rule tempers the logits of one graph; a contradiction adds to the surprise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgebelief.amortise.temper import Law, Rule, by_rule
+    >>> rule = Rule(np.array([0.0, 2.0]), np.array([1.0, 0.5]), np.array([0.3, 1.0]))
+    >>> logits, world = np.array([[4.0], [-4.0]]), Law(0.0, 1.0)
+    >>> [by_rule(logits, rule, 0.0, Law(m, 0.4), world).slope for m in (0.0, 1.0, -1.5)]
+    [1.0, 0.75, 0.5]
+    """
+    surprise = max(surprise, 0.0) + contradiction(logits, stated)
+    return temper(logits, *rule.at(surprise), stated, world)
 
 
 def moments(

@@ -50,7 +50,7 @@ from .pretrained import (
     assumption_of,
     believed,
     believing,
-    caution,
+    cautions,
     expectations,
     posterior_of,
     tuned_to,
@@ -1066,8 +1066,7 @@ class GraphLearner(BaseEstimator):
             if kind.network is None:
                 each = believed(kind, graphs)
                 about["expectations"] = expectations(each)
-                lost = [t for t, b in enumerate(each) if b.typicality and b.typicality.is_lost]
-                about["cautions"] = [caution(t if len(each) > 1 else None, each[t]) for t in lost]
+                about["cautions"] = list(cautions(each).values())
         if cv is not None:
             about["held_out"] = self.cross_val_predictions(X, A, covariates=covariates, cv=cv)
         about.setdefault("assumptions", self.posterior_.verdict.assumptions)

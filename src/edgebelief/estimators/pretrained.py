@@ -19,7 +19,7 @@ import pandas as pd
 from ..amortise.cases import Case
 from ..amortise.evidence import HEADS, LEVELS, PretrainedBelief
 from ..amortise.features import FEATURES
-from ..amortise.predict import LostWarning, PairBeliefs
+from ..amortise.predict import LostWarning, PairBeliefs, contradicted
 from ..amortise.tune import tune
 from ..data.coerce import Graphs
 from ..data.randomness import split
@@ -148,36 +148,47 @@ def believed(kind: PretrainedBelief, graphs: Graphs) -> list[PairBeliefs]:
 def typicality_table(each: list[PairBeliefs]) -> pd.DataFrame:
     """Return how like the training world each graph is, a row per graph."""
     rows = []
+    messages = cautions(each)
     for t, belief in enumerate(each):
         n_nodes = round((1 + np.sqrt(1 + 8 * len(belief.probability))) / 2)
         row: dict[str, Any] = {"graph": t, "nodes": n_nodes, "p": np.nan, "statistic": None}
         row |= {"value": np.nan, "low": np.nan, "high": np.nan, "surprise": np.nan}
-        row |= {"slope": belief.slope, "lost": False, "message": ""}
+        row |= {"slope": belief.slope, "lost": False, "message": messages.get(t, "")}
         if (found := belief.typicality) is not None:
-            row |= {"p": found.p_value, "surprise": found.surprise, "lost": found.is_lost}
+            row |= {"p": found.p_value, "surprise": found.surprise, "lost": belief.is_lost}
             for most in found.unusual[:1]:
                 row |= {"statistic": most.name, "value": most.value}
                 row |= {"low": most.low, "high": most.high}
-            if found.is_lost:
-                row["message"] = caution(t if len(each) > 1 else None, belief)
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def caution(t: int | None, belief: PairBeliefs) -> str:
-    """Say that a graph is unlike the training world, why, and what was done about it."""
-    assert belief.typicality is not None
-    which = "these data are" if t is None else f"graph {t + 1} is"
-    why = "; ".join(
-        f"{FEATURES[entry.name]}: {entry.value:.3g}, expected {entry.low:.3g} to {entry.high:.3g}"
-        for entry in belief.typicality.unusual[:3]
-    )
+def cautions(each: list[PairBeliefs]) -> dict[int, str]:
+    """Return what is to be said of the graphs on which the network may be lost."""
+    lost = {t: belief for t, belief in enumerate(each) if belief.is_lost}
+    return {t: _caution(t if len(each) > 1 else None, belief) for t, belief in lost.items()}
+
+
+def _caution(t: int | None, belief: PairBeliefs) -> str:
+    """Say what is unlike the training world, why, and what was done about it."""
+    found, remedy = belief.typicality, ""
+    if found is not None and found.is_lost:
+        which = "these data are" if t is None else f"graph {t + 1} is"
+        why = "; ".join(
+            f"{FEATURES[entry.name]}: {entry.value:.3g}, expected {entry.low:.3g} to "
+            f"{entry.high:.3g}"
+            for entry in found.unusual[:3]
+        )
+        what = (
+            f"{which} unlike the world that the network was trained on (p = {found.p_value:.2g}): "
+            f"{why or 'no single summary, but their combination'}"
+        )
+        remedy = "state the share of joined pairs if you know it, "
+    else:
+        what = contradicted(belief) if t is None else f"graph {t + 1}: {contradicted(belief)}"
     return (
-        f"{which} unlike the world that the network was trained on (p = "
-        f"{belief.typicality.p_value:.2g}): {why or 'no single summary, but their combination'}. "
-        f"Its log odds were multiplied by {belief.slope:.2f}, and may be wrong all the same: take "
-        f"the order of the pairs as a suggestion, state the share of joined pairs if you know it, "
-        f"or fit labelled graphs."
+        f"{what}. Its log odds were multiplied by {belief.slope:.2f}, and may be wrong all the "
+        f"same: take the order of the pairs as a suggestion, {remedy}or fit labelled graphs."
     )
 
 
