@@ -17,10 +17,10 @@ from jaxtyping import Float, Int
 
 from ..atomic import replacing
 from ..bounds import check_bytes, check_cells
-from ..edges import Complete
+from ..edges import Complete, Restricted
 from ..errors import InputError, Remedy, Setting, SettingError
 from ..validate import as_floats, check_names, check_symmetric, complete_support, same_nodes
-from .dataset import GraphDataset
+from .dataset import GraphDataset, Outside
 from .npz import Described, open_npz
 from .tables import any_number, is_number, numbers_of, read_table, write_table
 
@@ -373,11 +373,26 @@ def save_dataset(path: str | Path, data: GraphDataset) -> None:
         "weighted": np.array(all(weighted)),
         "names": np.array([name for record in data for name in record.names]),
         "n_signals": np.array([np.nan if r.n_signals is None else r.n_signals for r in data]),
+        **_candidate_arrays(data),
         **_covariate_arrays(data),
     }
     check_bytes(sum(array.nbytes for array in arrays.values()), path, "would unpack to")
     with replacing(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+
+
+def _candidate_arrays(data: GraphDataset) -> dict[str, np.ndarray]:
+    """Return the candidates of graphs in which only some pairs may be edges; nothing if all may."""
+    if all(record.candidates is None for record in data):
+        return {}
+    lists = [record.candidates for record in data]
+    pairs = [np.stack(support.endpoints, 1) for support in lists if support is not None]
+    outside = [(-1, -1) if record.outside is None else record.outside for record in data]
+    return {
+        "n_candidates": np.array([-1 if each is None else each.n_edges for each in lists]),
+        "pairs": np.concatenate(pairs),
+        "outside": np.array(outside),
+    }
 
 
 def _covariate_arrays(data: GraphDataset) -> dict[str, np.ndarray]:
@@ -411,6 +426,16 @@ def load_dataset(path: str | Path) -> GraphDataset:
         # In Python's integers, which do not run over.
         whole = sizes.dtype.kind in "iu"
         edges = [int(n) * (int(n) - 1) // 2 for n in sizes.ravel()] if whole else []
+        listed = np.full(len(edges), -1)
+        if "n_candidates" in there and there["n_candidates"].shape == (len(edges),):
+            listed = file.array("n_candidates").astype(int)
+            edges = [int(k) if k >= 0 else n for k, n in zip(listed, edges, strict=True)]
+            n_listed = sum(max(int(k), 0) for k in listed)
+            shapes_of = {"pairs": (n_listed, 2), "outside": (len(edges), 2)}
+            for name, shape in shapes_of.items():
+                if name not in there or there[name].shape != shape:
+                    problem = "damaged; its candidates do not have the sizes it states."
+                    raise InputError(problem, where=path)
         n_signals = there.get("n_signals", there["n_nodes"])
         sound = (
             len(edges) > 0
@@ -431,16 +456,38 @@ def load_dataset(path: str | Path) -> GraphDataset:
         if len(set(called)) < len(called) or shapes - {there["e"].shape}:
             raise InputError("damaged; its covariates do not have the sizes it states.", where=path)
         # Now that all of them fit together, and only those.
-        known = [name for name in ("n_signals", "weighted") if name in there]
+        known = [name for name in ("n_signals", "weighted", "pairs", "outside") if name in there]
         arrays = {name: file.array(name) for name in ["e", "a", "names", *known, *columns]}
     ends = np.cumsum(edges)[:-1]
     each = [np.split(arrays[column], ends) for column in columns]
     counts = arrays.get("n_signals", np.full(len(edges), np.nan))
-    return GraphDataset(
+    supports = _supports_in(arrays, listed, sizes)
+    data = GraphDataset(
         np.split(arrays["e"], ends),
         np.split(arrays["a"], ends),
         np.split(arrays["names"], np.cumsum(sizes)[:-1]),
         [None if np.isnan(count) else float(count) for count in counts],
         [dict(zip(called, parts, strict=True)) for parts in zip(*each, strict=True)] or None,
         weighted=bool(arrays.get("weighted", np.array(False)).all()),
+        supports=supports,
     )
+    outside = arrays.get("outside", np.full((len(data), 2), -1))
+    records = [
+        record._replace(outside=Outside(*map(int, counts))) if counts[0] >= 0 else record
+        for record, counts in zip(data, outside, strict=True)
+    ]
+    return GraphDataset._of(records)
+
+
+def _supports_in(
+    arrays: dict[str, np.ndarray], listed: Int[np.ndarray, " graphs"], sizes: np.ndarray
+) -> list[Restricted | None]:
+    """Return the candidates of each graph; None where all pairs are."""
+    pairs, supports, first = arrays.get("pairs"), list[Restricted | None](), 0
+    for count, n_nodes in zip(listed, sizes, strict=True):
+        if count < 0 or pairs is None:
+            supports.append(None)
+            continue
+        supports.append(Restricted.from_pairs(pairs[first : first + count], int(n_nodes)))
+        first += count
+    return supports

@@ -25,8 +25,8 @@ from ..belief import BeliefWarning, Predictions, predict
 from ..belief.choose import compared, cross_fitted, cross_predicted, gain, mixed, shares_of
 from ..belief.crossfit import HeldOut
 from ..belief.structure import CHANNELS, with_structure
-from ..data.dataset import GraphDataset
-from ..data.randomness import Key, split
+from ..data.dataset import GraphDataset, frozen
+from ..data.randomness import Key, generator, split
 from ..infer import (
     EdgeModel,
     Engine,
@@ -55,6 +55,9 @@ FEWEST = 3
 # A part with a smaller share is left out: it changes probabilities by less than the others are in
 # doubt, and takes as long.
 LEAST = 0.1
+# With more labels, parts are chosen on so many of them, and a normal approximation at one theta
+# takes the place of chains: it loses little with so many, where chains take hours.
+MANY_LABELS = 20_000
 # Standard errors by which a mixture must predict better than the pretrained network alone.
 CLEARLY = 2.0
 # Names of candidates; what is said of a second pass, and of a wider prior of the scales: the usual
@@ -91,8 +94,28 @@ def chosen(
 ) -> Chosen:
     """Choose parts of an additive model, and their shares; `engine` is to fit them.
 
-    If the prior of the scales may be varied, a wider one is also tried.
+    If the prior of the scales may be varied, a wider one is also tried. Where labels are many, the
+    choice is made on some of them.
     """
+    some = thinned(key, data, MANY_LABELS)
+    choice = _chosen(key, model, some, counts, engine, vary_scales)
+    if some is data:
+        return choice
+    # A label depends on those of its nodes' other pairs: on as many more as there are.
+    effect = 1 + (choice.design_effect - 1) * data.n_labels / some.n_labels
+    records = zip(choice.data, data, strict=True)
+    labelled = GraphDataset._of([made._replace(known=given.known) for made, given in records])
+    return choice._replace(data=labelled, design_effect=effect)
+
+
+def _chosen(
+    key: Key | int,
+    model: EdgeModel,
+    data: GraphDataset,
+    counts: Float[np.ndarray, " graphs"],
+    engine: Exact | Laplace,
+    vary_scales: bool,
+) -> Chosen:
     n_labelled = sum(r.known.any() and c > 0 for r, c in zip(data, counts, strict=True))
     few = n_labelled < FEWEST
     cv: HeldOut = "nodes" if few else "graphs"
@@ -142,6 +165,36 @@ def chosen(
         first_pass = of_first.engine.run(first_key, of_first.model, data, problem.counts)
     first_pass = with_figure(first_pass, DESIGN, dependence)
     return both.chosen(again, parts, engine, first_pass, None, dependence)
+
+
+def engine_for(n_labels: int) -> Exact | Laplace:
+    """Return the engine that fits parts to so many labels in a minute or so."""
+    return Exact() if n_labels <= MANY_LABELS else Laplace(n_draws=400)
+
+
+def thinned(key: Key | int, data: GraphDataset, most: int) -> GraphDataset:
+    """Return the data with at most about so many labels known, the same share in each graph.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgebelief.data import GraphDataset
+    >>> from edgebelief.estimators.candidates import thinned
+    >>> data = GraphDataset([np.ones(45)], [np.ones(45)])
+    >>> thinned(0, data, 20).n_labels, thinned(0, data, 50) is data
+    (20, True)
+    """
+    share = most / max(data.n_labels, 1)
+    if share >= 1:
+        return data
+    random, records = generator(key), []
+    for record in data:
+        places = np.flatnonzero(record.known)
+        kept = random.choice(places, round(share * len(places)), replace=False)
+        known = np.zeros(len(record.known), bool)
+        known[kept] = True
+        records.append(record._replace(known=frozen(known)))
+    return GraphDataset._of(records)
 
 
 def _of_few(n_labelled: int) -> str:

@@ -44,7 +44,14 @@ from ..readouts import Additive, Readout
 from ..report import Report
 from ..validate import check_choice
 from .candidate_pairs import MISSED, as_matrix, missed_by, outside_table
-from .candidates import DESIGN, chosen, with_figure, with_first_pass
+from .candidates import (
+    DESIGN,
+    MANY_LABELS,
+    chosen,
+    engine_for,
+    with_figure,
+    with_first_pass,
+)
 from .evidence import Kinds, evidence_for, evidence_of, informed, with_covariates
 from .pretrained import (
     assumption_of,
@@ -111,6 +118,8 @@ class GraphLearner(BaseEstimator):
         have not seen (`comparison_`). There may be a second pass, whose terms include what a first
         pass believes of the pairs around (`edgebelief.belief.structure`). Where labels of pairs
         with a common node depend on each other, they count less (`edgebelief.infer.dependence`).
+        With more than 20,000 labels parts are chosen on so many of them and fitted by a normal
+        approximation (`infer.Laplace`), unless `inference` names an engine.
         With fewer than three labelled graphs shares are chosen by held-out nodes, in one pass, and
         `posterior_.verdict.assumptions` says so. With `inference` other than "auto", "exact" or
         "laplace", and for networks other than "dpg", it is "affine".
@@ -326,7 +335,12 @@ class GraphLearner(BaseEstimator):
         first_pass = comparison = None
         if to_choose:
             vary_scales = not (isinstance(self.prior, Prior) and "scales" in self.prior)
-            by = engine if isinstance(engine, Exact | Laplace) else Exact()
+            by = engine if isinstance(engine, Exact | Laplace) else engine_for(data.n_labels)
+            if by is not engine and isinstance(by, Laplace):
+                assumptions.append(
+                    f"with {data.n_labels:,} labels a normal approximation at one theta takes the "
+                    f"place of integration, and parts were chosen on {MANY_LABELS:,} of them"
+                )
             choice = chosen(seed, model, data, weights, by, vary_scales)
             model, engine, data = choice.model, choice.engine, choice.data
             weights = weights / choice.design_effect
