@@ -6,7 +6,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from time import perf_counter
+from typing import Any, NamedTuple
 
 from tqdm.auto import tqdm
 
@@ -28,3 +29,23 @@ def hidden_bars() -> Iterator[None]:
         yield
     finally:
         _hidden.reset(token)
+
+
+class Stage(NamedTuple):
+    """A part of a long computation, and how many seconds it took."""
+
+    name: str
+    seconds: float
+
+
+@contextmanager
+def timed_stage(name: str, stages: list[Stage]) -> Iterator[None]:
+    """Append to `stages` how long what follows takes; a stage of that name grows."""
+    start = perf_counter()
+    yield
+    seconds = perf_counter() - start
+    for k, stage in enumerate(stages):
+        if stage.name == name:
+            stages[k] = Stage(name, stage.seconds + seconds)
+            return
+    stages.append(Stage(name, seconds))

@@ -247,12 +247,11 @@ def test_sparse_equations_have_the_dense_solution_however_they_are_solved(rng, m
     incidence = incidence_matrix(50, list(zip(*support.endpoints, strict=True)))
     active, lam = rng.uniform(size=49) < 0.7, rng.uniform(1, 5, size=50)
     dense = np.diag(lam**-2) + (incidence * active) @ incidence.T / 2
-    half_edges = systems.HalfEdges(support)
-    for failed in (0, 1, 1):
+    for failed in (0, 1):
         if failed:
             monkeypatch.setattr(systems, "cg", lambda *_, **__: (None, 1))
         rhs = rng.normal(size=50)
-        got = half_edges.hessian_solve(lam, active, rhs)
+        got = systems.hessian_solve(lam, active, rhs, support)
         np.testing.assert_allclose(dense @ got, rhs, atol=1e-9)
 
 

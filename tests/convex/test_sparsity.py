@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from edgebelief import solve, solve_path, theta_for
+from edgebelief.convex import secant, sparsity
 from edgebelief.data import (
     BarabasiAlbert,
     ErdosRenyi,
@@ -14,7 +15,7 @@ from edgebelief.data import (
     expected_distances,
 )
 from edgebelief.edges import Complete, Restricted
-from problems import distances_of_kind
+from problems import KINDS, distances_of_kind
 
 ENSEMBLES = {
     "RG": {20: RandomGeometric(0.32), 200: RandomGeometric(0.2)},
@@ -192,3 +193,60 @@ def test_no_theta_on_a_dense_grid_is_nearer(name):
     for degree in np.arange(3, 12, 0.7):
         found = theta_for(e, degree=degree)
         assert abs(found.n_edges - degree * 10) <= np.abs(counts - degree * 10).min()
+
+
+def near_points(n_nodes, rng, dimension=3, k=12):
+    points = rng.normal(size=(n_nodes, dimension))
+    e = ((points[:, None] - points[None]) ** 2).sum(-1)
+    support = Restricted.nearest(e, k)
+    return support.to_vector(e), support
+
+
+@pytest.mark.parametrize("degree", [1.8, 3, 6, 11])
+def test_about_a_wanted_degree_in_a_few_solves(degree, rng, monkeypatch):
+    e, support = near_points(400, rng)
+    solves = []
+    real = secant.newton_solve
+    monkeypatch.setattr(secant, "newton_solve", lambda *a: solves.append(a[1]) or real(*a))
+    found = theta_for(e, degree=degree, support=support, rtol=0.01)
+    assert abs(found.degree / degree - 1) <= 0.01
+    assert len(set(solves)) <= (6 if degree > 2 else 12)
+    again = solve(e, found, support=support)
+    assert again.n_edges == found.n_edges
+    np.testing.assert_allclose(found.solution.weights, again.weights, atol=1e-7)
+    assert found.solution.residual <= 1e-9
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_about_and_exactly_agree(kind, rng):
+    e = distances_of_kind(kind, 30, rng)
+    exactly = theta_for(e, degree=20)
+    about = theta_for(e, degree=20, rtol=0.01)
+    assert abs(about.n_edges - exactly.n_edges) <= 3
+    np.testing.assert_allclose(about, exactly, rtol=0.1)
+
+
+def test_about_reports_jumps_and_what_is_out_of_reach(rng):
+    star = expected_distances(nx.star_graph(9))
+    found = theta_for(star, degree=4, rtol=0.01)
+    assert found.jump.edges_below == 45
+    assert found.jump.edges_above == 9
+    with pytest.raises(ValueError, match="there can be 9 to 45"):
+        theta_for(star, degree=1.2, rtol=0.01)
+    with pytest.raises(ValueError, match="rtol must lie between 0 and 1"):
+        theta_for(star, degree=4, rtol=1.5)
+
+
+def test_large_graphs_are_counted_about_by_default(rng, monkeypatch):
+    e, support = near_points(60, rng)
+    monkeypatch.setattr(sparsity, "EXACTLY_COUNTED", 59)
+    found = theta_for(e, degree=5.01, support=support)
+    assert found.jump is None
+    assert abs(found.degree / 5.01 - 1) <= 0.01
+
+
+def test_the_first_theta_is_near_that_of_the_wanted_degree(rng):
+    e, support = near_points(400, rng)
+    for degree in (3, 6, 11):
+        first = secant.guess(e, support, degree * 200)
+        assert 0.6 < first / theta_for(e, degree=degree, support=support, rtol=0.02) < 1.6

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from ..edges import Support
+from ..edges import Restricted, Support
 from .objective import rounding_floor
 from .systems import Dual, Edges, Nodes, System, system_for
 
@@ -58,11 +58,11 @@ def newton_solve(
 ) -> Outcome:
     """Solve from the duals `lam`; without them, by continuation from `start`.
 
-    For matrices of a few hundred rows BLAS is limited to one thread. Two are no faster there, and
-    twenty times slower when another process uses the second core, because they wait for each other
-    by spinning.
+    For matrices of a few hundred rows, and the dot products of conjugate gradients, BLAS is limited
+    to one thread. Two are no faster there, and twenty times slower when another process uses the
+    second core, because they wait for each other by spinning.
     """
-    if 64 <= support.n_nodes < 512:
+    if 64 <= support.n_nodes < 512 or isinstance(support, Restricted):
         with _thread_pools().limit(limits=1, user_api="blas"):
             return _newton_solve(e, theta, support, lam, tol, max_iter)
     return _newton_solve(e, theta, support, lam, tol, max_iter)

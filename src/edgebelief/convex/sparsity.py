@@ -13,13 +13,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..edges import Support, pairs_of
-from ..errors import InputError, SettingTypeError
-from ..validate import check_distances, check_number
+from ..errors import InputError, SettingError, SettingTypeError
+from ..progress import progress_bar
+from ..validate import check_distances, check_number, check_stopping
 from .newton import newton_solve
+from .secant import Trial, trials
 from .solve import Solution, warn_unless_converged
+from .systems import Edges
 
 # Two thetas with a relative difference below this are taken as the two sides of one jump.
 SAME_THETA = 1e-9
+# Up to so many nodes the nearest whole number of edges is found by default.
+EXACTLY_COUNTED = 5_000
 
 
 class Jump(NamedTuple):
@@ -90,6 +95,8 @@ def theta_for(
     degree: float | None = None,
     density: float | None = None,
     support: Support | None = None,
+    rtol: float | None = None,
+    tol: float = 1e-9,
 ) -> SparsityTheta:
     """Find the theta whose graph comes nearest to a mean degree, or to a density.
 
@@ -103,12 +110,19 @@ def theta_for(
         The wanted number of edges over N(N-1)/2, the number of all pairs; between 0 and 1.
     support : Support, optional
         The candidate edges; by default all pairs.
+    rtol : float, optional
+        Stop at a number of edges that differs from the wanted one by this share of it. 0 finds the
+        nearest whole number, which takes dozens of solutions. By default 0 up to 5,000 nodes and
+        0.01 above, which takes about three.
+    tol : float
+        The residual of the graph at this theta, as for `solve`.
 
     Returns
     -------
     SparsityTheta
         A float, with the graph at this theta (`solution`), and the `jump` over the wanted number
-        if no theta meets it. It is the middle of the range of thetas with that many edges.
+        if no theta meets it. With ``rtol=0`` it is the middle of the range of thetas with that many
+        edges.
 
     Raises
     ------
@@ -128,7 +142,14 @@ def theta_for(
     60
     """
     e, support = check_distances(e, support)
+    tol, _ = check_stopping(tol, 0)
     wanted = _wanted_edges(degree, density, support)
+    if rtol is None:
+        rtol = 0.0 if support.n_nodes <= EXACTLY_COUNTED else 0.01
+    elif not 0 <= (rtol := check_number(rtol, "rtol")) < 1:
+        raise SettingError(f"must lie between 0 and 1; got {rtol:g}.", argument="rtol")
+    if rtol > 0:
+        return _about(e, support, wanted, rtol, tol)
     scale = float(np.median(np.abs(e)[e != 0])) if e.any() else 1.0
     if not np.isfinite(1 / scale):
         raise InputError(f"the distances are too small (typically {scale:g}); rescale them.")
@@ -138,8 +159,36 @@ def theta_for(
     jump = None if stairs.met(best) else Jump(above.theta / scale, below.n_edges, above.n_edges)
     middle = stairs.middle_of_step(best)
     theta = middle.theta / scale
-    solution = Solution(*newton_solve(e, theta, support, middle.lam, 1e-9, 1000), theta, support)
-    warn_unless_converged(solution, 1e-9, 1000)
+    solution = Solution(*newton_solve(e, theta, support, middle.lam, tol, 1000), theta, support)
+    warn_unless_converged(solution, tol, 1000)
+    return SparsityTheta(solution, wanted, jump)
+
+
+def _about(e: Edges, support: Support, wanted: float, rtol: float, tol: float) -> SparsityTheta:
+    """Find the theta of about the wanted number of edges, in a few solves."""
+    seen: list[Trial] = []
+    with progress_bar(desc="theta", unit=" solves") as bar:
+        for trial in trials(e, support, wanted, tol):
+            bar.update()
+            bar.set_postfix_str(f"{trial.n_edges:,} edges of {wanted:,.0f}")
+            seen.append(trial)
+            if abs(trial.n_edges - wanted) <= max(rtol * wanted, 0.5):
+                break
+    best = min(seen, key=lambda trial: abs(trial.n_edges - wanted))
+    jump = None
+    if abs(best.n_edges - wanted) > max(rtol * wanted, 0.5):
+        more = max((t.theta for t in seen if t.n_edges >= wanted), default=None)
+        fewer = min((t.theta for t in seen if t.n_edges < wanted), default=None)
+        counts = {t.theta: t.n_edges for t in seen}
+        if more is None or fewer is None:
+            raise _out_of_reach(wanted, min(counts.values()), support)
+        jump = Jump(fewer, counts[more], counts[fewer])
+    # Not all that was tried was solved to `tol`.
+    outcome = best.outcome
+    if not outcome.converged or outcome.residual > tol:
+        outcome = newton_solve(e, best.theta, support, outcome.lam, tol, 1000)
+    solution = Solution(*outcome, best.theta, support)
+    warn_unless_converged(solution, tol, 1000)
     return SparsityTheta(solution, wanted, jump)
 
 

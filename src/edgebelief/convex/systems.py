@@ -15,16 +15,23 @@ All computations are in NumPy and SciPy, in float64, whatever the precision of J
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Float, Real
+from jaxtyping import Bool, Float, Int, Real
 from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dposv
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import LinearOperator, cg, splu
 
 from ..edges import Complete, Support
+
+# Pairs in a block, whose temporary arrays (2 MB each) stay in a processor's cache.
+BLOCK = 2**18
+# Where conjugate gradients fail, a factorisation of so many nodes takes a second whatever the
+# graph, and one of any number if the active pairs are nearly a forest, which hardly fills in.
+FACTORISED, NEARLY_FOREST = 10_000, 1.2
 
 Edges = Float[np.ndarray, " edges"]
 Nodes = Float[np.ndarray, " nodes"]
@@ -50,7 +57,8 @@ class System(Protocol):
     """What Newton's method needs of a problem. It keeps the weights of the last point."""
 
     a: np.ndarray
-    """The weights at the last point evaluated by `at`, in the layout of the system."""
+    """The weights at the last point evaluated by `at`, in the layout of the system; it may leave
+    out zeros."""
 
     def nearest(self) -> Nodes:
         """Return the smallest theta e at each node (with base zero)."""
@@ -119,85 +127,81 @@ class Dense:
         self._set_slack(_slack(self.e, self.theta, self.support, base))
 
 
-class HalfEdges:
-    """The candidate edges of a restricted support, each listed at both ends, sorted by node."""
-
-    def __init__(self, support: Support):
-        rows, cols = (np.asarray(end) for end in support.endpoints)
-        order = np.argsort(np.concatenate([rows, cols]), kind="stable")
-        self.edge = order % support.n_edges
-        self.other = np.concatenate([cols, rows])[order]
-        self.count = np.bincount(rows, minlength=support.n_nodes)
-        self.count += np.bincount(cols, minlength=support.n_nodes)
-        self.ends = np.concatenate([[0], np.cumsum(self.count)])
-
-    def sums(self, at_edge_ends: np.ndarray) -> Nodes:
-        """Sum the values at each node. (Every node has a candidate edge: no segment is empty.)"""
-        return np.add.reduceat(at_edge_ends, self.ends[:-1])
-
-    def hessian_solve(
-        self, lam: Nodes, active: Bool[np.ndarray, " edges"], rhs: Nodes, rtol: float = 1e-13
-    ) -> Nodes:
-        """(diag(1/lam^2) + (D + A)/2)^-1 rhs, for these active edges."""
-        n = len(lam)
-        half = active[self.edge] / 2
-        # A copy, because SciPy changes the pattern in place.
-        pattern = csr_array((half, self.other, self.ends), shape=(n, n), copy=True)
-        diagonal = self.sums(half) + lam**-2
-        # Unless theta e is large 1/lam^2 dominates, and conjugate gradients need few steps however
-        # much a factorisation would fill in.
-        product = LinearOperator((n, n), matvec=lambda x: pattern @ x + diagonal * x)
-        divide = LinearOperator((n, n), matvec=lambda x: x / diagonal)
-        x, failed = cg(product, rhs, rtol=rtol, atol=0.0, maxiter=200, M=divide)
-        if not failed:
-            return x
-        # Symmetric positive definite: pivoting for stability is not needed, ordering for fill is.
-        pattern.eliminate_zeros()
-        factor = splu(
-            (pattern + diags_array(diagonal)).tocsc(),
-            permc_spec="MMD_AT_PLUS_A",
-            diag_pivot_thresh=0.0,
-            options={"SymmetricMode": True},
-        )
-        return factor.solve(rhs)
-
-
 class Sparse:
-    """The system of a list of candidate pairs. It allocates no N x N array."""
+    """The system of a list of candidate pairs. It allocates no N x N array.
+
+    Few candidates are active, and only those are summed and stored: a step costs one pass over the
+    candidates, in blocks, and a few dozen over the active ones.
+    """
 
     def __init__(self, e: Edges, theta: float, support: Support):
         self.e, self.theta, self.support = e, theta, support
-        self.half_edges = HalfEdges(support)
+        self.rows, self.cols = (np.asarray(end) for end in support.endpoints)
         self.base = np.zeros(support.n_nodes)
         self.slack = -theta * e
-        self.a = np.empty_like(self.slack)
+        self.active = np.empty(0, dtype=int)
+        """The positions of the active pairs among the candidates; `a` has their weights."""
+        self.a = np.empty(0)
 
     def nearest(self) -> Nodes:
-        half = self.half_edges
-        return -np.maximum.reduceat(self.slack[half.edge], half.ends[:-1])
+        most = np.full(self.support.n_nodes, -np.inf)
+        for end in (self.rows, self.cols):
+            np.maximum.at(most, end, self.slack)
+        return -most
 
     def degrees_if_all_had(self, lam: Nodes) -> tuple[Nodes, Counts]:
-        half = self.half_edges
-        surplus = np.maximum(self.slack[half.edge] + np.repeat(lam, half.count), 0)
-        return half.sums(surplus), half.sums((surplus > 0).astype(float))
+        d, k = np.zeros_like(lam), np.zeros_like(lam)
+        for block in _blocks(len(self.e)):
+            for end in (self.rows[block], self.cols[block]):
+                surplus = lam[end] + self.slack[block]
+                positive = np.flatnonzero(surplus > 0)
+                self._add(d, end[positive], surplus[positive])
+                self._add(k, end[positive], None)
+        return d, k
 
     def at(self, x: Nodes) -> Dual:
-        self.a = np.maximum(self.slack + self.support.endpoint_sums(x) / 2, 0)
-        d = self.half_edges.sums(self.a[self.half_edges.edge])
-        return _dual(x, self.base + x, d, (self.a**2).sum())
+        half, d = x / 2, np.zeros_like(x)
+        actives, weights = [], []
+        for block in _blocks(len(self.e)):
+            rows, cols = self.rows[block], self.cols[block]
+            a = half[rows]
+            a += half[cols]
+            a += self.slack[block]
+            positive = np.flatnonzero(a > 0)
+            a = a[positive]
+            self._add(d, rows[positive], a)
+            self._add(d, cols[positive], a)
+            actives.append(positive + block.start)
+            weights.append(a)
+        self.active, self.a = np.concatenate(actives), np.concatenate(weights)
+        return _dual(x, self.base + x, d, np.square(self.a).sum())
+
+    def _add(self, total: Nodes, end: np.ndarray, values: np.ndarray | None) -> None:
+        """Add values, or 1, to the nodes at one end of some pairs."""
+        first = int(end.min(initial=len(total)))  # ends that are sorted touch few nodes
+        sums = np.bincount(end - first, values)
+        total[first : first + len(sums)] += sums
 
     def weights(self) -> Edges:
-        return self.a
+        a = np.zeros(len(self.e))
+        a[self.active] = self.a
+        return a
 
     def solve(self, lam: Nodes, rhs: Nodes) -> Nodes:
         # A Newton step doubles the number of correct digits: its direction needs no more than that.
         residual = np.abs(lam * rhs).max()
         rtol = min(max(residual**2, 1e-13), 1e-2)
-        return self.half_edges.hessian_solve(lam, self.a > 0, rhs, rtol)
+        # Cut short, conjugate gradients give a direction that ascends nevertheless.
+        return sparse_solve(lam, self.rows[self.active], self.cols[self.active], rhs, rtol)[0]
 
     def rebase(self, base: Nodes) -> None:
         self.base = base
         self.slack = _slack(self.e, self.theta, self.support, base)
+
+
+def _blocks(n: int) -> Iterator[slice]:
+    for first in range(0, n, BLOCK):
+        yield slice(first, min(first + BLOCK, n))
 
 
 def _dual(x: Nodes, lam: Nodes, d: Nodes, norm2: float) -> Dual:
@@ -210,7 +214,42 @@ def hessian_solve(
     """(diag(1/lam^2) + (D + A)/2)^-1 rhs, for these active edges."""
     if isinstance(support, Complete):
         return _dense_solve(lam, support.to_matrix(active / 2), rhs)
-    return HalfEdges(support).hessian_solve(lam, active, rhs)
+    rows, cols = (np.asarray(end)[active] for end in support.endpoints)
+    x, failed = sparse_solve(lam, rows, cols, rhs)
+    if failed:
+        raise LinAlgError("conjugate gradients did not converge on the Hessian of the dual")
+    return x
+
+
+def sparse_solve(
+    lam: Nodes,
+    rows: Int[np.ndarray, " active"],
+    cols: Int[np.ndarray, " active"],
+    rhs: Nodes,
+    rtol: float = 1e-13,
+) -> tuple[Nodes, bool]:
+    """(diag(1/lam^2) + (D + A)/2)^-1 rhs, for these active pairs; and whether it was cut short."""
+    n, n_active = len(lam), len(rows)
+    upper = csr_array((np.full(n_active, 0.5), (rows, cols)), shape=(n, n))
+    lower = upper.T  # the same numbers, read by columns
+    diagonal = (np.bincount(rows, minlength=n) + np.bincount(cols, minlength=n)) / 2 + lam**-2
+    # Unless theta e is large 1/lam^2 dominates, and conjugate gradients need few steps however
+    # much a factorisation would fill in.
+    factorises = n <= FACTORISED or n_active <= NEARLY_FOREST * n
+    product = LinearOperator((n, n), matvec=lambda x: upper @ x + lower @ x + diagonal * x)
+    divide = LinearOperator((n, n), matvec=lambda x: x / diagonal)
+    steps = 200 if factorises else 1000
+    x, failed = cg(product, rhs, rtol=rtol, atol=0.0, maxiter=steps, M=divide)
+    if not (failed and factorises):
+        return x, bool(failed)
+    # Symmetric positive definite: pivoting for stability is not needed, ordering for fill is.
+    factor = splu(
+        (upper + lower + diags_array(diagonal)).tocsc(),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
+    return factor.solve(rhs), False
 
 
 def _dense_solve(lam: Nodes, half_pattern: Float[np.ndarray, "nodes nodes"], rhs: Nodes) -> Nodes:

@@ -11,17 +11,29 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from scipy.optimize import minimize
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import validate
-from ..convex import Solution, solve, theta_for
+from ..convex import Solution, solve
 from ..data.doubts import warn_of_doubts
 from ..data.signals import Metric, Missing, Preprocess, distances, transformed
-from ..edges import Complete
+from ..edges import Complete, Restricted
 from ..errors import InputError, InputTypeError, Remedy, Setting, SettingError
+from ..progress import Stage, timed_stage
+from .restricted import (
+    Candidates,
+    Wanted,
+    from_matrix,
+    from_signals,
+    from_sparse,
+    laplacian,
+    learned_on,
+    symmetric,
+)
 
 METRICS = (*get_args(Metric), "precomputed")
 
@@ -30,6 +42,8 @@ METRICS = (*get_args(Metric), "precomputed")
 FEW_REDRAWS = 10
 # With so many resamples the standard error of a frequency is 0.002 at most.
 MOST_RESAMPLES = 100_000
+# The eigenvalues of so many nodes take about a minute.
+MOST_SCORED = 5_000
 
 
 class SmoothGraph(BaseEstimator):
@@ -68,6 +82,24 @@ default="sqeuclidean"
         What to do about NaN in X: refuse it, or let each pair of nodes use the signals that both
         have (`edgebelief.data.distances`). A callable metric then sees the NaN and must deal with
         it. Precomputed distances can have no gaps.
+    support : {"complete", "knn"} or Restricted, default="complete"
+        The candidate pairs: all, the nearest neighbours of each node (`edgebelief.data.
+        nearest_pairs`), or a list. With all, memory and time grow with N^2; otherwise with the
+        number of candidates, and a million nodes are possible. All matrices are then sparse, and
+        `metric` must be a name. With "precomputed" and "knn" X may be a sparse matrix, whose stored
+        entries are the candidates (whatever `n_neighbors`).
+    n_neighbors : int, default=20
+        How many neighbours each node chooses as candidates, with ``support="knn"``. Twice the
+        degree of the graph or more is usually enough, see `certificate_`.
+    neighbors : object with ``fit_transform(X)``, optional
+        What finds neighbours, see `edgebelief.data.nearest_pairs`; by default the search that suits
+        the data.
+    exact : bool, default=False
+        Whether pairs that are missing among the candidates are added, until the graph is the one
+        on all pairs (which `certificate_` then proves). Quick where signals have few dimensions;
+        otherwise it computes all distances, in blocks.
+    tol : float, default=1e-9
+        The residual at which the solver stops, see `edgebelief.solve`.
     bootstrap : int, default=0
         How many times (at most 100,000) to resample the signals, with replacement, and learn the
         graph again, each time at the theta of the fit (`theta_`; a wanted `degree` or `density` is
@@ -75,13 +107,13 @@ default="sqeuclidean"
         Gives `edge_frequencies_`. Signals are resampled one by one, as if they were independent:
         for time series with memory the frequencies are too near to 0 and 1.
     random_state : int, RandomState instance or None, default=None
-        For the bootstrap; nothing else is random.
+        For the bootstrap, and the nodes at which `certificate_` checks all pairs.
 
     Attributes
     ----------
-    adjacency_, laplacian_ : ndarray of shape (n_nodes, n_nodes)
+    adjacency_, laplacian_ : ndarray or csr_array of shape (n_nodes, n_nodes)
         The weights, symmetric with zero diagonal; and minus the weights, with the weighted degrees
-        on the diagonal.
+        on the diagonal. Sparse unless the support is complete.
     theta_ : float
         The theta used.
     n_edges_ : int
@@ -89,7 +121,7 @@ default="sqeuclidean"
     degree_, density_ : float
         The mean number of edges at a node, and the share of all pairs that are edges; not quite
         what was asked for where edges enter together.
-    edge_frequencies_ : ndarray of shape (n_nodes, n_nodes) or None
+    edge_frequencies_ : ndarray or csr_array of shape (n_nodes, n_nodes), or None
         In what share of the resamples each pair was an edge; None without bootstrap. These are
         not probabilities that an edge exists: they say how steady the estimate is when the
         signals change, and a steady estimate can be wrong (one common cause behind two nodes
@@ -97,6 +129,12 @@ default="sqeuclidean"
         learn from graphs whose edges are known: `edgebelief.infer`.
     solution_ : Solution
         What the solver returned (weights before `delta`, duals, residual, whether it converged).
+    certificate_ : Certificate or None
+        Whether pairs that were no candidates would be edges: how many such violators there are, at
+        all nodes or at a random sample of 1,000. None with the complete support, and with
+        precomputed distances, where other pairs are unknown.
+    stages_ : list of Stage
+        How many seconds the parts of the fit took.
     node_names_ : list
         The columns of the data frame X, else 0 to n_nodes - 1.
     n_features_in_, feature_names_in_ : int, ndarray of shape (n_nodes,)
@@ -104,7 +142,7 @@ default="sqeuclidean"
 
     See Also
     --------
-    edgebelief.solve : The same from distances, for JAX and on restricted supports.
+    edgebelief.solve : The same from distances, and for JAX.
     sklearn.covariance.GraphicalLasso : A sparse inverse covariance; its edges have signs.
 
     Notes
@@ -136,6 +174,9 @@ default="sqeuclidean"
     ['source', 'target', 'weight', 'frequency']
     >>> sorted(model.to_networkx().nodes) == list(range(12))
     True
+    >>> near = SmoothGraph(theta=model.theta_, support="knn", n_neighbors=4, exact=True).fit(X)
+    >>> near.certificate_.exact, bool(abs(near.adjacency_ - model.adjacency_).max() < 1e-8)
+    (True, True)
     """
 
     def __init__(
@@ -148,6 +189,11 @@ default="sqeuclidean"
         metric: Any = "sqeuclidean",
         preprocess: Any = "auto",
         missing: Missing = "error",
+        support: Any = "complete",
+        n_neighbors: int = 20,
+        neighbors: Any = None,
+        exact: bool = False,
+        tol: float = 1e-9,
         bootstrap: int = 0,
         random_state: int | np.random.RandomState | None = None,
     ):
@@ -158,12 +204,18 @@ default="sqeuclidean"
         self.metric = metric
         self.preprocess = preprocess
         self.missing = missing
+        self.support = support
+        self.n_neighbors = n_neighbors
+        self.neighbors = neighbors
+        self.exact = exact
+        self.tol = tol
         self.bootstrap = bootstrap
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._is_precomputed()
+        tags.input_tags.sparse = self._is_precomputed() and not self._is_complete()
         tags.input_tags.allow_nan = self.missing == "pairwise" and not self._is_precomputed()
         return tags
 
@@ -183,22 +235,46 @@ default="sqeuclidean"
         self : SmoothGraph
         """
         self._check_settings()
-        names = _names_of(X)
-        x = self._preprocessed(self._read(X, names), names)
-        if not self._is_precomputed():
-            sides = (X.index, X.columns) if isinstance(X, pd.DataFrame) else None
-            warn_of_doubts(x, self.metric, sides)
-        solution = self._solve(self._distances(x, names))
-        frequencies = self._edge_frequencies(x, names, solution) if self.bootstrap else None
+        stages: list[Stage] = []
+        names, sparse = _names_of(X), issparse(X)
+        x = self._read(X, names)
+        if not sparse:
+            with timed_stage("signals", stages):
+                x = self._preprocessed(x, names)
+                if not self._is_precomputed():
+                    sides = (X.index, X.columns) if isinstance(X, pd.DataFrame) else None
+                    warn_of_doubts(x, self.metric, sides)
+        wanted = Wanted(self.theta, self.degree, self.density, self.tol)
+        certificate = None
+        if self._is_complete():
+            with timed_stage("distances", stages):
+                e = self._distances(x, names)
+            solution = wanted.solve(e, None, stages)
+        else:
+            with timed_stage("candidates", stages):
+                candidates = self._candidates(x, names)
+            random = check_random_state(self.random_state)
+            exact = bool(self.exact)
+            solution, certificate = learned_on(candidates, wanted, exact, random, stages)
+        frequencies = None
+        if self.bootstrap:
+            with timed_stage("bootstrap", stages):
+                frequencies = self._edge_frequencies(x, names, solution)
         n_nodes = x.shape[1]
         self.solution_ = solution
         self.theta_ = float(solution.theta)
-        self.adjacency_ = float(self.delta) * solution.adjacency()
-        self.laplacian_ = np.diag(self.adjacency_.sum(axis=1)) - self.adjacency_
+        if self._is_complete():
+            self.adjacency_ = float(self.delta) * solution.adjacency()
+            self.laplacian_ = np.diag(self.adjacency_.sum(axis=1)) - self.adjacency_
+        else:
+            self.adjacency_ = symmetric(solution.support, float(self.delta) * solution.weights)
+            self.laplacian_ = laplacian(self.adjacency_)
         self.n_edges_ = int(solution.n_edges)
         self.degree_ = 2 * self.n_edges_ / n_nodes
         self.density_ = float(solution.support.density(solution.weights))
         self.edge_frequencies_ = frequencies
+        self.certificate_ = certificate
+        self.stages_ = stages
         self.node_names_ = list(range(n_nodes) if names is None else names)
         return self
 
@@ -213,7 +289,8 @@ default="sqeuclidean"
 
         It says how well a Gaussian with this support explains signals, not whether edges are
         true; denser graphs often win. Compare models with one `preprocess` only: it changes the
-        unit of X. Not there with ``metric="precomputed"``, which has no signals.
+        unit of X. Not there with ``metric="precomputed"``, which has no signals, and refused above
+        5,000 nodes: it takes all eigenvalues of the Laplacian.
 
         Parameters
         ----------
@@ -245,7 +322,14 @@ default="sqeuclidean"
         )
         _refuse(~np.isfinite(x), "not finite", names, ["fill the gaps", "leave those rows out"])
         x = self._preprocessed(x, names)
-        spectrum, modes = np.linalg.eigh(self.laplacian_)
+        if x.shape[1] > MOST_SCORED:
+            problem = (
+                f"a score takes all eigenvalues of the Laplacian, of up to {MOST_SCORED:,} nodes; "
+                f"these are {x.shape[1]:,}"
+            )
+            raise InputError(problem, remedy="Score graphs of a sample of the nodes")
+        dense = self.laplacian_.toarray() if issparse(self.laplacian_) else self.laplacian_
+        spectrum, modes = np.linalg.eigh(dense)
         power = np.square((x - x.mean(axis=0)) @ modes).mean(axis=0)
         return _best_likelihood(spectrum, power)
 
@@ -281,14 +365,17 @@ default="sqeuclidean"
         columns: dict[str, object] = {
             "source": [self.node_names_[i] for i in rows],
             "target": [self.node_names_[i] for i in cols],
-            "weight": self.adjacency_[rows, cols],
+            "weight": _entries(self.adjacency_, rows, cols),
         }
         if self.edge_frequencies_ is not None:
-            columns["frequency"] = self.edge_frequencies_[rows, cols]
+            columns["frequency"] = _entries(self.edge_frequencies_, rows, cols)
         return pd.DataFrame(columns)
 
     def _is_precomputed(self) -> bool:
         return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    def _is_complete(self) -> bool:
+        return isinstance(self.support, str) and self.support == "complete"
 
     def _check_settings(self) -> None:
         wanted = {name: getattr(self, name) for name in ("theta", "degree", "density")}
@@ -300,6 +387,8 @@ default="sqeuclidean"
         if not callable(self.metric):
             validate.check_choice(self.metric, "metric", METRICS, ", or a function")
         validate.check_choice(self.missing, "missing", get_args(Missing))
+        validate.check_stopping(self.tol, 0)
+        self._check_support()
         ways = ("auto", None, *get_args(Preprocess))
         validate.check_choice(self.preprocess, "preprocess", ways)
         if self._is_precomputed() and self.preprocess not in ("auto", None):
@@ -321,12 +410,35 @@ default="sqeuclidean"
                 ],
             )
 
+    def _check_support(self) -> None:
+        if not isinstance(self.support, Restricted):
+            validate.check_choice(self.support, "support", ("complete", "knn"), ", or a Restricted")
+        validate.check_whole(self.n_neighbors, "n_neighbors", 1)
+        if self._is_complete():
+            if self.exact or self.neighbors is not None:
+                problem = "'complete' has all pairs; exact and neighbors are for 'knn'"
+                remedy = Remedy("say {}", Setting("support", "knn"))
+                raise SettingError(problem, argument="support", remedy=remedy)
+            return
+        everything = Remedy("use all pairs: {}", Setting("support", "complete"))
+        if callable(self.metric):
+            problem = "must be a name where not all pairs are candidates"
+            raise SettingError(problem, argument="metric", remedy=everything)
+        if self.missing != "error":
+            problem = "must be 'error' where not all pairs are candidates"
+            raise SettingError(problem, argument="missing", remedy=["Fill the gaps", everything])
+        if self._is_precomputed() and (self.exact or self.neighbors is not None):
+            problem = "'precomputed' has no signals, which exact and neighbors need"
+            raise SettingError(problem, argument="metric", remedy="Pass signals")
+
     def _read(self, X: Any, names: list[Hashable] | None) -> Float[np.ndarray, "rows nodes"]:
         """Return X as float64; scikit-learn checks shape and type, we look for dates and gaps."""
         precomputed = self._is_precomputed()
         if precomputed and hasattr(X, "index") and X.shape[0] == X.shape[1]:
             X = validate.same_nodes(X, "distances")
         _check_columns(X)
+        if issparse(X):
+            return self._read_sparse(X)
         several = self.bootstrap or precomputed
         try:
             # Whether all are finite is checked below, by a message that names the node.
@@ -344,6 +456,26 @@ default="sqeuclidean"
                 pairwise = Remedy("use what there is", Setting("missing", "pairwise"))
                 _refuse(np.isnan(x), "NaN", names, ["fill the gaps", "leave them out", pairwise])
         return x
+
+    def _read_sparse(self, X: Any) -> Any:
+        if not self._is_precomputed() or self._is_complete():
+            problem = "is a sparse matrix, which can only be distances of candidate pairs"
+            ways = Setting("metric", python="metric='precomputed', support='knn'")
+            remedy: list[str | Remedy] = ["Pass X.toarray()", Remedy("say so: {}", ways)]
+            raise InputTypeError(problem, argument="X", remedy=remedy)
+        if isinstance(self.support, Restricted):
+            problem = "'knn' takes the entries of a sparse matrix as candidates; a list is too much"
+            raise SettingError(problem, argument="support", remedy="Pass one of the two")
+        return validate_data(self, X, accept_sparse=True, ensure_all_finite=False)
+
+    def _candidates(self, x: Any, names: list[Hashable] | None) -> Candidates:
+        given = self.support if isinstance(self.support, Restricted) else None
+        n_neighbors = int(self.n_neighbors)
+        if issparse(x):
+            return from_sparse(x)
+        if self._is_precomputed():
+            return from_matrix(x, given, n_neighbors)
+        return from_signals(_frame(x, names), self.metric, given, n_neighbors, self.neighbors)
 
     def _way(self) -> Preprocess | None:
         """Return what is done to signals first."""
@@ -366,17 +498,12 @@ default="sqeuclidean"
             return validate.check_distances(self.metric(x), Complete(x.shape[1]), names)[0]
         return distances(_frame(x, names), self.metric, self.missing)
 
-    def _solve(self, e: Float[np.ndarray, " edges"]) -> Solution:
-        if self.degree is not None or self.density is not None:
-            return theta_for(e, degree=self.degree, density=self.density).solution
-        return solve(e, 1.0 if self.theta is None else self.theta)
-
     def _edge_frequencies(
         self,
         x: Float[np.ndarray, "signals nodes"],
         names: list[Hashable] | None,
         solution: Solution,
-    ) -> Float[np.ndarray, "nodes nodes"]:
+    ) -> Any:
         """Return in what share of resamples of the rows each pair is an edge."""
         support, n_signals, n_resamples = solution.support, len(x), int(self.bootstrap)
         random = check_random_state(self.random_state)
@@ -385,7 +512,12 @@ default="sqeuclidean"
         while used < n_resamples:
             rows = random.randint(n_signals, size=n_signals)
             try:
-                e = self._distances(x[rows], names)
+                if self._is_complete():
+                    e = self._distances(x[rows], names)
+                else:
+                    assert isinstance(support, Restricted)
+                    again = from_signals(_frame(x[rows], names), self.metric, support, 1, None)
+                    e = again.e
             except ValueError as error:  # all of x has distances, so these rows are at fault
                 redrawn, why = redrawn + 1, error
                 if redrawn > max(n_resamples, FEW_REDRAWS):
@@ -398,7 +530,8 @@ default="sqeuclidean"
                 continue
             # Not from the duals of the fit: they are too far away to save steps at theta e about 1,
             # and cost up to seven times as many where theta e is large.
-            counts += support.is_edge(solve(e, solution.theta).weights)
+            resampled = solve(e, solution.theta, support=support, tol=self.tol)
+            counts += support.is_edge(resampled.weights)
             used += 1
         if redrawn:
             warnings.warn(
@@ -407,7 +540,15 @@ default="sqeuclidean"
                 f"{getattr(why, 'problem', why)}.",  # its remedy is for a whole data set
                 stacklevel=3,
             )
-        return support.to_matrix(counts / n_resamples)
+        if self._is_complete():
+            return support.to_matrix(counts / n_resamples)
+        return symmetric(support, counts / n_resamples)
+
+
+def _entries(matrix: Any, rows: np.ndarray, cols: np.ndarray) -> Float[np.ndarray, " edges"]:
+    """Return some entries of a matrix, dense or sparse."""
+    entries = matrix[rows, cols]
+    return entries.toarray() if issparse(entries) else np.asarray(entries)
 
 
 def _frame(x: Float[np.ndarray, "rows nodes"], names: list[Hashable] | None) -> Any:
