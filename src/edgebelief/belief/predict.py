@@ -30,6 +30,7 @@ from scipy.special import expit, logsumexp
 from ..cores import n_cores
 from ..data.dataset import GraphDataset, Stack
 from ..data.randomness import Key, split
+from ..devices import choose, chosen, updates
 from ..edges import Support
 from ..errors import InputError, SettingError
 from ..infer.batch import Batch, ForwardModel
@@ -175,9 +176,10 @@ def predict(posterior: Posterior, data: DataLike, *, memory: float = 256e6) -> P
     beliefs: list[EdgeBelief | None] = [None] * len(data)
     scores = np.zeros(len(data))
     precise = jnp.result_type(float) == jnp.float64
+    choice = choose(updates(posterior.model.network.depth, sum(record.e.size for record in data)))
 
     def fill_in(part: Stack) -> None:
-        with jax.enable_x64(precise):  # JAX keeps this setting for each thread
+        with jax.enable_x64(precise), chosen(choice):  # JAX keeps these settings for each thread
             running, log_likelihoods = _moments(posterior.model, table, part)
         mean = np.asarray(running.mean, float)
         if not np.isfinite(mean).all():

@@ -41,11 +41,15 @@ def _tell_machine(this: Session) -> None:
     import jax
 
     from ..cores import n_cores
+    from ..devices import VARIABLE, choose
     from ..version import __version__
 
     facts = {"edgebelief": __version__, "python": platform.python_version()}
     facts |= {name: version(name) for name in ("jax", "numpyro", "numpy", "scikit-learn")}
     facts |= {"devices": ", ".join(str(d) for d in jax.devices()), "cores": str(n_cores())}
+    small, large = choose(0.0), choose(1e12)
+    rule = small if small.device == large.device else f"small work {small}; large work {large}"
+    facts["work goes to"] = f"{rule} ({VARIABLE} chooses)"
     this.answer = dict(facts)
     for name, value in facts.items():
         this.say(f"{name:14}{value}")

@@ -15,6 +15,7 @@ from scipy.special import ndtr
 
 from ...data.dataset import GraphDataset
 from ...data.randomness import Key, as_key, split
+from ...devices import choose, chosen, updates
 from ...errors import InputError, Remedy, Setting
 from ...threads import apart
 from ..diagnostics import Finding, Verdict
@@ -77,7 +78,9 @@ class Engine(abc.ABC):
         # A model that has seen its data needs no preparation, and the key is the fit's alone.
         prepare_key, fit_key = (as_key(key),) * 2 if model.is_prepared else split(key, 2)
         precise = jnp.result_type(float) == jnp.float64
-        (device,) = jnp.zeros(()).devices()
+        choice = choose(updates(model.network.depth, sum(record.e.size for record in data)))
+        with chosen(choice):
+            (device,) = jnp.zeros(()).devices()
 
         def fitted() -> tuple[EdgeModel, Fit, Verdict]:
             with jax.enable_x64(precise), jax.default_device(device):  # settings of each thread
@@ -89,12 +92,13 @@ class Engine(abc.ABC):
         # that comes up just after it makes JAX crash when Python ends.
         model, fit, verdict = apart(fitted)
         verdict.warn()
+        stated = {} if choice.device is None else {"device": str(choice)}
         return Posterior(
             model=model,
             params=fit.params,
             weights=fit.weights,
             engine=type(self).__name__,
-            settings={**asdict(self), **fit.settings},  # type: ignore[call-overload]
+            settings={**asdict(self), **fit.settings, **stated},  # type: ignore[call-overload]
             fingerprint=Fingerprint.of(data, counts),
             verdict=verdict,
             log_evidence=fit.log_evidence,

@@ -209,7 +209,8 @@ class ChainGroup(NamedTuple):
 
 def chain_groups(n_chains: int, method: ChainMethod | None) -> list[ChainGroup]:
     """Spread chains over JAX's devices or, on a CPU, over its cores."""
-    devices = jax.local_devices()
+    (chosen,) = jnp.zeros(()).devices()
+    devices = jax.local_devices(backend=chosen.platform)
     on_cpu = devices[0].platform == "cpu"
     if method is None:
         method = "parallel" if on_cpu or len(devices) > 1 else "vectorized"

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 from threadpoolctl import threadpool_limits
 
 from ...data.dataset import GraphDataset, Stack
+from ...devices import current
 from ...errors import InputError
 from ...networks import Output
 from ...progress import progress_bar
@@ -69,6 +70,7 @@ class Slices:
         self._fixed = {n: model.prior[n].median for n in names if n not in self._free}
         self.weighted = model.likelihood.weighted
         self.marginal = model.prior[self._free[0] if self._free else names[0]]
+        self._device = current()
         with jax.enable_x64(True):
             parts = list(chain.from_iterable(map(_parts, data.stacks())))
             batches = [model.forward.batch(part, weights[part.places]) for part in parts]
@@ -138,7 +140,7 @@ class Slices:
         """
         model, labels, dead, flat = self.model, [], True, True
         params, edges = self.network_at(z), []
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), jax.default_device(self._device):  # settings of each thread
             for batch, observed in self._parts:
                 check()
                 design = self._design(params, batch)
@@ -166,7 +168,7 @@ class Slices:
 
     def columns_at(self, z: float) -> list[Float[np.ndarray, "edges columns"]]:
         """Return the design matrix of the logits of each graph, labelled or not."""
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), jax.default_device(self._device):
             params = self.network_at(z)
             each = [self._design(params, batch).columns for batch, _ in self._parts]
         by_graph = {

@@ -18,6 +18,7 @@ from scipy.stats import qmc
 
 from ...data.dataset import GraphDataset
 from ...data.randomness import Key, generator
+from ...devices import current
 from ...threads import Workers, check
 from ..batch import Batch
 from ..diagnostics import Finding
@@ -225,9 +226,10 @@ def climb_from_many(
     most = rounds or (ROUNDS if density.model.network.forward_mode else MANY_ROUNDS)
     with jax.enable_x64(True):
         chosen = _starts(key, density, starts)
+    device = current()
 
     def climbed(z: Vector) -> tuple[Vector, float]:
-        with jax.enable_x64(True):  # a setting of each thread
+        with jax.enable_x64(True), jax.default_device(device):  # settings of each thread
             objective = _objective(density, measure)
             end = _climb(objective, z, rounds=most)
             return end, objective(end)[0]
