@@ -13,7 +13,8 @@ the signals too, or their distances alone. Digits have no signals here: the netw
 probability, "edge nll" that of the tempered one, and "stated nll" with the density stated as the
 range from two thirds to three halves of the share of edges of the data set. "base nll" is that of a
 rival that knows this share, and nothing else. "alarm" is the share of graphs with an alarm;
-"caught" is that share among the graphs on which the network's own NLL is above the rival's. "error"
+"caught" is that share among the graphs on which the network's own NLL is above the rival's;
+"contradicted" is the share with a warning that the stated density contradicts the network. "error"
 is in percent; "ece" has 10 bins, over all edges of a draw, untempered and tempered; "aupr" is the
 mean over graphs of the average precision; "seconds" are those of a graph, after compilation. Means
 over draws, with standard errors; the table is Markdown.
@@ -47,7 +48,16 @@ from edgebelief.amortise.alarm import shipped
 from edgebelief.amortise.calibrate import range_about
 from edgebelief.amortise.cases import Case, world_cases
 from edgebelief.amortise.strangers import TEST, draw_stranger
-from edgebelief.amortise.temper import Tempering, by_rule, moments, nll, stated_law, temper
+from edgebelief.amortise.temper import (
+    Tempering,
+    by_rule,
+    contradiction,
+    moments,
+    nll,
+    stated_law,
+    temper,
+)
+from edgebelief.amortise.typical import ALARM
 from edgebelief.data import (
     BarabasiAlbert,
     Ensemble,
@@ -78,6 +88,7 @@ SCORES = (
     "base nll",
     "alarm",
     "caught",
+    "contradicted",
     "error",
     "raw ece",
     "ece",
@@ -190,6 +201,8 @@ def scores_of(
     base = np.array([-np.log(np.where(record.a > 0, share, 1 - share)).sum() for record in test])
     alarms = np.array([bool(b.typicality and b.typicality.is_lost) for b in believed])
     lost = losses[:, 0] > base
+    stated = stated_law(range_about(float(share)))
+    contradictions = np.array([contradiction(belief.logits, stated) for belief in believed])
     raw, tempered = (
         as_predictions(
             test,
@@ -209,6 +222,7 @@ def scores_of(
         "base nll": float(base.mean()),
         "alarm": float(alarms.mean()),
         "caught": float(alarms[lost].mean()) if lost.any() else np.nan,
+        "contradicted": float((contradictions > ALARM).mean()),
         "error": 100 * float(metrics.error(tempered)),
         "raw ece": float(metrics.ece(raw)),
         "ece": float(metrics.ece(tempered)),

@@ -48,8 +48,8 @@ NEGLIGIBLE = 1e-6
 NINETY = 1.6449
 # A single number is read as a range of a tenth of the odds to both sides.
 ROUNDED = 1.1
-# The standard deviation of the network's own density, as a logit, where it is not lost: the doubt
-# that the rule has there.
+# The standard deviation of the network's own density, as a logit, about the true one, where it is
+# not lost and data are plenty.
 TRUSTED = 0.3
 # Of probabilities: their logits are finite.
 SMALLEST = 1e-12
