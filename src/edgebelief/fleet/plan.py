@@ -114,8 +114,6 @@ def _check_out(out: Path, inputs: Path, described: Mapping[str, Any]) -> None:
     others = [inputs, *map(Path, described["companions"].values())]
     if any(out.resolve() == other.resolve() for other in others):
         raise SettingError(f"{out}: is a folder of inputs; give another one for the results.")
-    if out.exists() and not out.is_dir():
-        raise InputError("is a file; the results are a folder.", where=out)
     if (out / NAME).exists():
         old = read_job(out)
         if not is_same_work(described, old):
@@ -131,13 +129,11 @@ def _check_out(out: Path, inputs: Path, described: Mapping[str, Any]) -> None:
 
 def _begin(out: Path, described: Mapping[str, Any]) -> bool:
     """Make the folders and write the job; return whether it takes the place of another."""
-    for folder in (out, out / ORDERS, out / TABLES, out / FAILURES):
-        folder.mkdir(parents=True, exist_ok=True)
-    if described["kind"] == "fit":
-        (out / MODELS).mkdir(exist_ok=True)
     old = read_job(out) if (out / NAME).exists() else None
     if old != described:
-        write_job(out, described)
+        write_job(out, described)  # before anything else, as it says whose the folder is
+    for name in (ORDERS, TABLES, FAILURES, *([MODELS] if described["kind"] == "fit" else [])):
+        (out / name).mkdir(exist_ok=True)
     return old is not None and old != described
 
 
@@ -269,10 +265,12 @@ def tables_of(order: Path) -> list[Path]:
 @contextmanager
 def alone(out: Path) -> Iterator[None]:
     """Refuse a second run on the same folder, as long as this one goes on."""
+    if out.exists() and not out.is_dir():
+        raise InputError("is a file; the results are a folder.", where=out)
+    out.mkdir(parents=True, exist_ok=True)
     if fcntl is None:
         yield
         return
-    out.mkdir(parents=True, exist_ok=True)
     with open(out / LOCK, "w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -7,6 +7,7 @@ an array and the entries a text. It appears whole or not at all, so what there i
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -117,8 +118,11 @@ def write_table(path: Path, table: pd.DataFrame, report: Report) -> None:
                 str(name): table[name].to_numpy(str if name in texts else None) for name in table
             }
             arrays[ENTRIES] = np.array([report.as_text()])
-            with temporary.open("wb") as file:
-                np.savez_compressed(file, **arrays)
+            # Not `savez`, which has an argument of its own that is called file.
+            with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
+                for name, array in arrays.items():
+                    with archive.open(f"{name}.npy", "w") as member:
+                        np.lib.format.write_array(member, array, allow_pickle=False)
 
 
 def write_failures(path: Path, report: Report) -> None:

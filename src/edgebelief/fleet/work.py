@@ -27,7 +27,7 @@ from .tables import Entry, Report, read_report, suffix, write_failures, write_ta
 # Graphs that are predicted together: with 64 of 20 nodes each takes a fifth of its time alone.
 BATCH = 64
 # Sizes of graphs whose compiled functions are kept: each takes some 20 MB.
-MOST_SIZES = 8
+MOST_SIZES = 4
 # A shard at a time in a process, whatever its threads: memory is bounded, and warnings are caught
 # for the whole process.
 _one_at_a_time = threading.Lock()
@@ -227,8 +227,11 @@ def _predict(
 
 
 def _labelled(table: pd.DataFrame, file: str, number: int) -> pd.DataFrame:
-    """Return the rows of a graph with the file that it is from, and which of its graphs it is."""
-    rest = table.drop(columns="graph")
+    """Return the rows of a graph with the file that it is from, and which of its graphs it is.
+
+    Names of nodes are texts, so that tables of files with and without names are alike.
+    """
+    rest = table.drop(columns="graph").astype({"source": str, "target": str})
     rest.insert(0, "file", file)
     rest.insert(1, "graph", number)
     return rest
