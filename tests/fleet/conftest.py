@@ -5,8 +5,7 @@ import pytest
 
 from edgebelief import GraphLearner
 from edgebelief.data import GraphDataset, RandomGeometric, write_matrix
-
-from .folders import distances
+from graph_folders import distances
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,7 @@ import pytest
 from edgebelief.data import GraphDataset, save_dataset
 from edgebelief.errors import InputError
 from edgebelief.fleet.sources import list_folder, size_of
-
-from .folders import distances
+from graph_folders import distances
 
 pytest.importorskip("pyarrow")
 

@@ -149,9 +149,20 @@ def read_report(path: Path) -> Report:
 def read_table(path: Path) -> pd.DataFrame:
     """Read the rows."""
     if path.suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        described = pq.read_metadata(path)
+        if not described.num_rows:  # no edge was decided; such a file has no pages to look at
+            return pd.DataFrame(columns=described.schema.names)
         return read_parquet(path)
     with open_npz(path) as file:
-        return pd.DataFrame({k: file.array(k) for k in file.described if k != ENTRIES})
+        columns = {name: file.array(name) for name in file.described if name != ENTRIES}
+    return pd.DataFrame(
+        {
+            name: pd.Series(column, dtype=object if column.dtype.kind == "U" else None)
+            for name, column in columns.items()
+        }
+    )
 
 
 def reports_in(folder: Path) -> list[Path]:
