@@ -123,6 +123,20 @@ def test_what_cannot_be_is_refused(edgebelief, walk, folder, monkeypatch, comman
     assert (ran.code, message in ran.err) == (code, True), ran.err
 
 
+def wait_until_alone(session):
+    """The workers of a command that was killed end by themselves."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        listed = subprocess.run(
+            ["ps", "-s", str(session), "-o", "stat=,args="], capture_output=True
+        )
+        alive = [line for line in listed.stdout.decode().splitlines() if "popen_loky" in line]
+        if not alive:
+            return
+        time.sleep(0.5)
+    raise AssertionError(alive)
+
+
 def killed_and_resumed(model, folder, out, n_kills, rng, others_too):
     """Kill the command, and its workers too, at random times; then let it end."""
     command = [*PREDICT, model, folder, "--out", out, "--jobs", "2", "--level", "0"]
@@ -139,6 +153,7 @@ def killed_and_resumed(model, folder, out, n_kills, rng, others_too):
         else:
             process.kill()
         process.wait()
+        wait_until_alone(process.pid)
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode in (0, 4), done.stderr
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import typer
 from ..data import GraphDataset
 from ..errors import InputError
 from ..estimators import GraphLearner, load
-from ..fleet import Failure, Fit, Job, Outcome, Predict, run, work
+from ..fleet import Fit, Job, Outcome, Predict, run, work
 from ..fleet.reading import Contents, read_graphs
 from ..fleet.sources import Source
 from .commands import need_labels
@@ -80,7 +82,7 @@ def _inputs_of(given: Given) -> dict[str, Any]:
 def _run(this: Session, job: Job, jobs: int | None) -> Outcome:
     """Do the job, and say of it what is the same for predictions and fits."""
     do = partial(work, read=read_given, sentence=one_line)
-    with this.working("", has_bar=True):
+    with this.working("", has_bar=True), _silent_tracker():
         outcome = run(job, n_jobs=jobs, do=do)
     if outcome.is_redone:
         this.note(
@@ -104,6 +106,21 @@ def _run(this: Session, job: Job, jobs: int | None) -> Outcome:
     return outcome
 
 
+@contextmanager
+def _silent_tracker() -> Iterator[None]:
+    """Keep the process that tidies up after ours silent: after Ctrl-C it counts what it found."""
+    before = os.environ.get("PYTHONWARNINGS")
+    silent = "ignore:resource_tracker:UserWarning"
+    os.environ["PYTHONWARNINGS"] = silent if before is None else f"{before},{silent}"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONWARNINGS"]
+        else:
+            os.environ["PYTHONWARNINGS"] = before
+
+
 def _counted(outcome: Outcome, done: str) -> str:
     parts = [f"{len(outcome.done)} {done}"]
     if outcome.skipped:
@@ -123,17 +140,11 @@ def _end_if_failed(this: Session, outcome: Outcome) -> None:
     if len(outcome.failed) > MOST_SHOWN:
         rest = len(outcome.failed) - MOST_SHOWN
         this.note(f"... and {rest:,} more; --json lists all", "bold red")
-    for trace in dict.fromkeys(
-        failure.traceback for failure in outcome.failed if failure.traceback
-    ):
+    traces = [failure.traceback for failure in outcome.failed if failure.traceback]
+    for trace in traces[:1]:  # the first tells enough
         this.note(trace)
-        break  # the first tells enough
     this.note("The same command tries those that failed again.")
-    raise typer.Exit(BAD_INPUT if all(_is_input(each) for each in outcome.failed) else RESOURCES)
-
-
-def _is_input(failure: Failure) -> bool:
-    return failure.is_input
+    raise typer.Exit(BAD_INPUT if all(each.is_input for each in outcome.failed) else RESOURCES)
 
 
 def read_given(source: Source, learner: GraphLearner, options: Mapping[str, Any]) -> Contents:

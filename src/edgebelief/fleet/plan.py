@@ -39,8 +39,8 @@ except ImportError:  # Windows, where two runs at once are for the user to avoid
 ORDERS, TABLES, FAILURES, MODELS = "orders", "tables", "failures", "models"
 LOCK = ".lock"
 # A shard has at most so many pairs, and files. Its table then takes some 30 MB in memory, and a
-# kill costs some seconds of work.
-MOST_PAIRS, MOST_FILES = 2**18, 512
+# kill costs some seconds of work; twice the files that are predicted together.
+MOST_PAIRS, MOST_FILES = 2**18, 128
 # And at least so many pairs, with which a worker is busy for longer than with an order.
 LEAST_PAIRS = 2**12
 # Shards for each worker, so that all of them are busy to the end.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -248,7 +250,24 @@ def _processes(n_jobs: int) -> ProcessPoolExecutor:
         **dict.fromkeys(THREADS, threads),
         "JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cpu"),
     }
-    return ProcessPoolExecutor(max_workers=n_jobs, env=env)
+    return ProcessPoolExecutor(
+        max_workers=n_jobs, env=env, initializer=_end_with, initargs=(os.getpid(),)
+    )
+
+
+def _end_with(parent: int) -> None:
+    """End this process soon after its parent, which one that waits for work would not notice.
+
+    Ctrl-C, which a terminal sends to all of them, is for the parent.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def look() -> None:
+        while os.getppid() == parent:
+            sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=look, name="parent", daemon=True).start()
 
 
 def _by_executor(executor: Any, do: Callable[[str], Report], paths: Iterable[Path]) -> Ended:
