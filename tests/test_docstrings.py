@@ -10,6 +10,7 @@ from edgebelief import (
     data,
     estimators,
     evidence,
+    fleet,
     infer,
     metrics,
     networks,
@@ -19,7 +20,7 @@ from edgebelief import (
 )
 
 MODULES = [edgebelief, belief, convex, data, estimators, infer, metrics, networks, plots]
-MODULES += [amortise, evidence, readouts, report]
+MODULES += [amortise, evidence, fleet, readouts, report]
 
 PUBLIC = {
     f"{module.__name__}.{name}": getattr(module, name)

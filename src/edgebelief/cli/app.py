@@ -272,6 +272,11 @@ def fit(
     tables: o.LabelledTables,
     model: o.ModelOptions,
     inference: o.Inference = "auto",
+    each: Annotated[
+        bool,
+        o.option("--each", "Of a folder: a model for each of its files, into the folder --out."),
+    ] = False,
+    jobs: o.Jobs = None,
     seed: o.Seed = 0,
     force: o.Force = False,
 ) -> None:
@@ -279,11 +284,24 @@ def fit(
 
     Writes a model file (.eb) for `predict`, `score`, `check`, `explain` and `report`. An npz data
     set brings its own labels and covariates.
+
+    `edgebelief fit --each FOLDER --out MODELS` fits a model to each file of a folder; --labels is
+    then a folder with a file of the same name for each. The same command goes on after an end.
     """
     model.check()
-    tables.check(out=out, suffixes=(".eb",), force=force)
+    if each:
+        tables.check_folder(out=out, force=force)
+    elif any(path.is_dir() for path in tables.data):
+        raise Misused(f"{tables.data[0]}: is a folder; --each fits a model to each of its files.")
+    else:
+        o.refuse_jobs(jobs)
+        tables.check(out=out, suffixes=(".eb",), force=force)
     check_kinds(model.metric, tables.transpose, tables.groups, model.weighted)
     settings = {**model.settings(), "inference": inference, "random_state": seed}
+    if each:
+        from .folders import each_fitted
+
+        return each_fitted(this, tables.given(), out, settings, jobs)
     from .commands import fitted
 
     fitted(this, tables.given(), settings, out)
@@ -300,13 +318,25 @@ def predict(
         float, o.option("--level P", "Level of the credible intervals; 0 for none.", min=0, max=1)
     ] = 0.9,
     all_pairs: o.AllPairs = True,
+    jobs: o.Jobs = None,
     force: o.Force = False,
 ) -> None:
     """Predict the edges of new graphs, with belief in every pair.
 
     Writes a row per pair: probability, its spread, an interval, a decision (.csv, .parquet, .npz);
     or the decided graph (.graphml). A model of weighted edges adds the weight and its interval.
+
+    `edgebelief predict MODEL FOLDER --out BELIEFS` predicts each file of a folder, into a folder of
+    tables. The same command goes on after an end, and does again what has changed.
     """
+    if any(path.is_dir() for path in tables.data):
+        tables.check_folder(model, out=out, force=force)
+        check_at_most_one(asdict(rule))
+        from .folders import folder_predicted
+
+        how = {"level": level or None, "rule": asdict(rule), "all_pairs": all_pairs}
+        return folder_predicted(this, model, tables.given(), out, how, jobs)
+    o.refuse_jobs(jobs)
     tables.check(model, out=out, suffixes=EDGES, force=force)
     check_at_most_one(asdict(rule))
     if out.suffix.lower() == ".graphml" and len(tables.data) > 1:

@@ -152,7 +152,7 @@ def fitted(this: Session, given: Given, settings: Settings, out: Path) -> None:
     """Run `edgebelief fit`."""
     how = (settings[name] for name in ("metric", "missing", "weighted", "support"))
     X, A = given.read(*how)
-    _need_labels(given, X, A, "Without any known edge, see `edgebelief learn`.")
+    need_labels(given, X, A, "Without any known edge, see `edgebelief learn`.")
     learner = GraphLearner(**settings)
     has_bar = settings["inference"] == "nuts" or settings["network"] in ("pds", "mimo-e")
     with this.working("finding the posterior", has_bar), warnings.catch_warnings():
@@ -331,7 +331,7 @@ def scored(this: Session, model: Path, given: Given, cv: Literal["nodes", "graph
     """Run `edgebelief score`."""
     learner = load(model)
     X, A = given.read_for(learner)
-    _need_labels(given, X, A, "There is nothing to score without any.")
+    need_labels(given, X, A, "There is nothing to score without any.")
     with this.working("predicting" if cv is None else f"fitting without some {cv}, in turn"):
         scores = given.apply(learner.calibration_report, X, A, cv=cv)
         has_weights = learner.weighted and cv is None
@@ -411,7 +411,7 @@ def reported(
     learner = load(model)
     X, A = given.read_for(learner)
     if cv is not None:
-        _need_labels(given, X, A, "There is nothing to hold out without any.")
+        need_labels(given, X, A, "There is nothing to hold out without any.")
     about = {
         "recipe": shlex.join(["edgebelief", *called_with.get()]),
         **({"title": title} if title else {}),
@@ -433,7 +433,8 @@ def _ranked(table: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values("logit", ascending=False, kind="stable")
 
 
-def _need_labels(given: Given, X: Data, A: Labels, otherwise: str) -> None:
+def need_labels(given: Given, X: Data, A: Labels, otherwise: str) -> None:
+    """Refuse graphs without a known edge; `otherwise` says what else there is to do."""
     if A is None and not (isinstance(X, GraphDataset) and X.n_labels):
         raise InputError(
             f"{given.paths[0]}: no edge is known; give --labels or --groups. {otherwise}"

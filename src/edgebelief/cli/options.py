@@ -14,7 +14,7 @@ import typer
 from .. import registry
 from ..bounds import check_file
 from ..errors import InputError
-from .paths import NOT_NODES, check_target, split_key
+from .paths import NOT_NODES, check_folder, check_target, split_key
 from .session import Misused
 
 if TYPE_CHECKING:
@@ -66,6 +66,10 @@ Out = Annotated[Path, option("--out -o", "The file to write.", show_default=Fals
 OptionalOut = Annotated[Path | None, option("--out -o", "A file to write.", show_default=False)]
 Force = Annotated[bool, option("--force", "Replace a file that is there.")]
 Json = Annotated[bool, option("--json", "Answer in JSON, for machines.")]
+Jobs = Annotated[
+    int | None,
+    option("--jobs INT", "Of a folder: processes at work; by default one for each core.", min=1),
+]
 Seed = Annotated[int, option("--seed INT", "The seed of all that is random.", min=0, max=2**31 - 1)]
 Ensemble = Annotated[str, _one_of("--ensemble", registry.ENSEMBLES)]
 Statistic = Annotated[str, _one_of("--statistic", registry.STATISTICS)]
@@ -148,6 +152,12 @@ def preprocessing(preprocess: str, transform: str | None, metric: str) -> str | 
     return None if preprocess == "none" else preprocess
 
 
+def refuse_jobs(jobs: int | None) -> None:
+    """Refuse --jobs where there is no folder: one graph uses all cores anyway."""
+    if jobs is not None:
+        raise Misused("--jobs is for a folder; otherwise all cores are at work.")
+
+
 @dataclass(frozen=True)
 class Tables:
     """The options that say which graphs are read."""
@@ -180,6 +190,25 @@ class Tables:
                 f"with --nodes or --transpose."
             )
 
+    def check_folder(self, *more: Path, out: Path, force: bool = False) -> None:
+        """Refuse, before any work, what is no folder of graphs, or no folder for their results."""
+        if len(self.data) > 1:
+            raise Misused(f"{self.data[0]}: a folder goes alone.")
+        beside = {"--labels": getattr(self, "labels", None), "--covariates": self.covariates}
+        for flag, paths in beside.items():
+            if paths and len(paths) > 1:
+                raise Misused(
+                    f"give one {flag} with a folder: a folder with a file for each graph."
+                )
+        files = [path for paths in beside.values() for path in paths or [] if not path.is_dir()]
+        groups = getattr(self, "groups", None)
+        files += [] if groups is None else [groups]
+        for path in [*more, *files]:
+            check_file(path)
+        if self.nodes is not None:
+            check_file(split_key(self.nodes)[0], NOT_NODES)
+        check_folder(out, force)
+
     def given(self) -> "Given":
         """Return what these options point at."""
         from .inputs import Given
@@ -211,10 +240,21 @@ class LabelledTables(Tables):
 
     def check(self, *more: Path, **written: Any) -> None:
         """Refuse, before any work, what cannot be read or written; `more` is read too."""
-        if self.labels and self.groups:
-            raise Misused("give --labels or --groups, not both.")
+        self._check_labels()
         groups = [] if self.groups is None else [self.groups]
         super().check(*more, *(self.labels or []), *groups, **written)
+
+    def check_folder(self, *more: Path, **written: Any) -> None:
+        """Refuse, before any work, what is no folder of graphs, or no folder for their results."""
+        self._check_labels()
+        for path in self.labels or []:
+            if not path.is_dir():
+                raise Misused(f"{path}: with a folder, --labels is a folder too, a file for each.")
+        super().check_folder(*more, **written)
+
+    def _check_labels(self) -> None:
+        if self.labels and self.groups:
+            raise Misused("give --labels or --groups, not both.")
 
 
 @dataclass(frozen=True)

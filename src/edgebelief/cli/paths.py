@@ -52,6 +52,23 @@ def check_target(
         raise InputError(f"{path}: nothing can be written in the folder {path.parent}.")
 
 
+def check_folder(path: Path, force: bool) -> None:
+    """Refuse what can be no folder of results; whose it is the job finds out."""
+    if path.suffix.lower() in (*EDGES, ".eb"):
+        raise Misused(f"{path}: of a folder of graphs the results are a folder; name one.")
+    if force:
+        raise Misused(
+            "--force replaces a file; results in a folder go on where they ended. To begin anew, "
+            "remove the folder."
+        )
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{path}: is a file; the results are a folder.")
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: there is no folder {path.parent}; make it first.")
+    if not os.access(path if path.is_dir() else path.parent, os.W_OK):
+        raise InputError(f"{path}: nothing can be written there.")
+
+
 def need_parquet(path: Path) -> None:
     """Refuse Parquet where pyarrow, an extra, is not installed."""
     if find_spec("pyarrow") is None:

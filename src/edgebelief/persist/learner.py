@@ -292,6 +292,26 @@ def _comparison_in(written: dict[str, list[Any]] | None) -> pd.DataFrame | None:
     return table.rename(columns=RENAMED)
 
 
+def settings_to_json(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a learner in JSON's types; a function is refused.
+
+    Examples
+    --------
+    >>> from edgebelief.persist.learner import settings_from_json, settings_to_json
+    >>> settings_from_json(settings_to_json({"prior": {"density": (0.1, 0.5)}}))
+    {'prior': {'density': (0.1, 0.5)}}
+    """
+    for name, value in settings.items():
+        if callable(value) and not dataclasses.is_dataclass(value):
+            raise ModelFileError(f"the setting {name} is a function, which no file keeps.")
+    return {name: _encoded(value) for name, value in settings.items()}
+
+
+def settings_from_json(written: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that `settings_to_json` was given."""
+    return {name: _decoded(value) for name, value in written.items()}
+
+
 def _encoded(value: Any) -> Any:
     """Return the value in JSON's types; a part by the name of its class, with its fields."""
     if isinstance(value, Prior):
