@@ -57,10 +57,15 @@ class Given:
     groups: Path | None = None
     covariates: Sequence[Path] = ()
 
-    def read(self, metric: str, missing: str, weighted: bool = False) -> tuple[Data, Labels]:
-        """Return what `GraphLearner` takes for X and A; `metric` says whether X is distances."""
+    def read(
+        self, metric: str, missing: str, weighted: bool = False, all_pairs: bool = True
+    ) -> tuple[Data, Labels]:
+        """Return what `GraphLearner` takes for X and A; `metric` says whether X is distances.
+
+        With `all_pairs`, graphs are refused whose pairs do not fit in memory.
+        """
         check_kinds(metric, self.transpose, self.groups, weighted)
-        X = self._data(metric, missing)
+        X = self._data(metric, missing, all_pairs)
         return X, self._labels(X, weighted)
 
     def read_for(self, learner: GraphLearner, fitted: bool = True) -> tuple[Data, Labels]:
@@ -126,14 +131,15 @@ class Given:
                 return message.but(graph=None, argument=None, where=place)
         return message.but(graph=path)
 
-    def _data(self, metric: str, missing: str) -> Data:
+    def _data(self, metric: str, missing: str, all_pairs: bool) -> Data:
         if any(path.suffix.lower() == ".npz" for path in self.paths):
             data = _data_set(self.paths[0])
             check_room(max(data.n_nodes), len(data))
             return data
         wanted = None if self.nodes is None else read_nodes(self.nodes)
         frames = [_table(path, metric, missing, wanted, self.transpose) for path in self.paths]
-        check_room(max(frame.shape[1] for frame in frames), len(frames))
+        if all_pairs:
+            check_room(max(frame.shape[1] for frame in frames), len(frames))
         return frames[0] if len(frames) == 1 else frames
 
     def _labels(self, X: Data, weighted: bool) -> Labels:
