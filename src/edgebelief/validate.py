@@ -390,7 +390,7 @@ def _check_finite(
         k = int(np.argmax(bad))
         count = f" ({bad.sum()} such pairs in all)" if bad.sum() > 1 else ""
         problem = f"is {e[k]}{count}"
-        leave_pair_out = Remedy("leave the pair out through a {}", Setting("support"))
+        leave_pair_out = Remedy("leave the pair out through a {}", Setting("", python="support"))
         remedy: list[str | Remedy] = ["fill the gap", LEAVE_NODE_OUT, leave_pair_out]
         if np.isneginf(e[k]):
             problem += ": two nodes with identical signals have log distance -inf"

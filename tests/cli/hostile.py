@@ -240,6 +240,8 @@ VALUES = [
     ("learn", "--theta", ("-1", "0", "nan", "inf", "1e100", "1e300", "1e-320")),
     ("learn", "--density", ("-1", "0", "1.5", "nan")),
     ("learn", "--bootstrap", ("-1", "1000000000000")),
+    ("learn", "--support", ("x", "")),
+    ("learn", "--neighbours", ("0", "-1", "x", "1e9")),
     ("elicit", "--density", ("0.7 0.2", "-1 0.5", "0.2 3", "nan nan", "0.5 0.5", "a b")),
     ("elicit", "--mass", ("0", "1", "1.5", "nan", "-1")),
     ("elicit", "--max-components", ("0", "-1", "x")),

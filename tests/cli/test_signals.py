@@ -108,3 +108,21 @@ def test_labels_that_are_covariates_too_are_a_leak(edgebelief, small):
     fit = ["fit", "distances.csv", "--labels", "pairs.csv", "--depth", 5, "--out", "m.eb"]
     more = ["--covariates", "pairs.csv", "--readout", "additive"]
     assert "both --labels and --covariates" in edgebelief(*fit, *more).err
+
+
+def test_learn_on_nearest_neighbours_says_what_they_missed(edgebelief, expression):
+    learn = ["learn", "expression.csv", "--theta", 1, "--force", "--out", "o.csv"]
+    edgebelief(*learn)
+    everything = pd.read_csv("o.csv")
+    few = ["--support", "knn", "--neighbours", 2]
+    assert "were no candidates" in edgebelief(*learn, *few).out
+    assert len(pd.read_csv("o.csv")) < len(everything)
+    assert "this is the graph on all pairs" in edgebelief(*learn, *few, "--exact").out
+    pd.testing.assert_frame_equal(pd.read_csv("o.csv"), everything, atol=1e-6)
+
+
+def test_options_for_neighbours_are_named_as_options(edgebelief, expression):
+    learn = ["learn", "expression.csv", "--out", "o.csv"]
+    wrong = edgebelief(*learn, "--exact")
+    assert wrong.code == 2
+    assert "--support knn" in wrong.err

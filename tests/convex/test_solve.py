@@ -255,6 +255,36 @@ def test_sparse_equations_have_the_dense_solution_however_they_are_solved(rng, m
         np.testing.assert_allclose(dense @ got, rhs, atol=1e-9)
 
 
+def test_conjugate_gradients_cut_short_still_lead_to_the_solution(rng, monkeypatch):
+    """Graphs too large to factorise: a direction of a few steps ascends, if not by much."""
+    from edgebelief.convex import systems
+
+    support = Restricted.from_pairs(SHAPES["ring of fives"](60))
+    e = rng.uniform(0.1, 1, size=support.n_edges)
+    expected = solve(e, 3.0, support=support)
+    monkeypatch.setattr(systems, "FACTORISED", 0)
+    monkeypatch.setattr(systems, "NEARLY_FOREST", 0)
+    real = systems.cg
+    monkeypatch.setattr(systems, "cg", lambda *a, **k: real(*a, **{**k, "maxiter": 5}))
+    solution = solve(e, 3.0, support=support)
+    assert solution.converged
+    assert solution.iterations > expected.iterations
+    np.testing.assert_allclose(solution.weights, expected.weights, atol=1e-8)
+    with pytest.raises(np.linalg.LinAlgError, match="did not converge"):
+        systems.hessian_solve(solution.duals, solution.weights > 0, np.ones(60), support)
+
+
+def test_blocks_of_candidates_do_not_change_the_solution(rng, monkeypatch):
+    from edgebelief.convex import systems
+
+    pairs = rng.permutation(SHAPES["ring of fives"](40))  # in no order
+    support = Restricted.from_pairs(pairs)
+    e = rng.uniform(0.1, 1, size=support.n_edges)
+    expected = solve(e, 1.0, support=support)
+    monkeypatch.setattr(systems, "BLOCK", 7)
+    np.testing.assert_allclose(solve(e, 1.0, support=support).weights, expected.weights, atol=1e-12)
+
+
 def test_costs_so_large_that_roots_coincide_with_them(rng):
     solution = solve(np.array([-5.0, 2.0, 2.0]), 3e7)
     assert np.isfinite(solution.weights).all()

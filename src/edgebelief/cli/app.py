@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -128,6 +128,20 @@ def learn(
             max=10**5,
         ),
     ] = 0,
+    support: Annotated[
+        Literal["complete", "knn"],
+        o.option(
+            "--support NAME",
+            "Candidate pairs: complete, all; or knn, nearest neighbours, for large graphs.",
+        ),
+    ] = "complete",
+    neighbours: Annotated[
+        int,
+        o.option("--neighbours INT", "With knn: how many each node chooses.", min=1, max=10**4),
+    ] = 20,
+    exact: Annotated[
+        bool, o.option("--exact", "With knn: add the pairs that were missed, until none is.")
+    ] = False,
     metric: o.Metric = "sqeuclidean",
     preprocess: o.Preprocess = "auto",
     transform: o.Transform = None,
@@ -154,6 +168,7 @@ def learn(
     done_first = o.preprocessing(preprocess, transform, metric)
     settings: dict[str, Any] = {"metric": metric, "missing": missing, "preprocess": done_first}
     settings |= {"bootstrap": bootstrap, "random_state": seed}
+    settings |= {"support": support, "n_neighbors": neighbours, "exact": exact}
     from .commands import learned
 
     learned(this, tables.given(), out, {**settings, **sparsity})

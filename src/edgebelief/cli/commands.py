@@ -71,7 +71,8 @@ def simulated(
 
 def learned(this: Session, given: Given, out: Path, settings: Settings) -> None:
     """Run `edgebelief learn`."""
-    frame, _ = given.read(settings["metric"], settings["missing"])
+    all_pairs = settings["support"] == "complete"
+    frame, _ = given.read(settings["metric"], settings["missing"], all_pairs=all_pairs)
     assert isinstance(frame, pd.DataFrame)  # as one table is
     learner = SmoothGraph(**settings)
     with this.working(f"learning a graph of {frame.shape[1]} nodes"):
@@ -89,12 +90,15 @@ def learned(this: Session, given: Given, out: Path, settings: Settings) -> None:
         "density": learner.density_,
         "theta": learner.theta_,
         "residual": learner.solution_.residual,
+        "certificate": learner.certificate_ and learner.certificate_._asdict(),
         "strongest": table.head(10).to_dict("records"),
     }
     this.say(
         f"{learner.n_edges_} edges among {frame.shape[1]} nodes (mean degree {learner.degree_:.3g})"
         f" at theta = {learner.theta_:.4g}"
     )
+    if learner.certificate_ is not None:
+        this.say(learner.certificate_.sentence())
     this.show(table, "strongest edges", most=10, rest=f"more edges, in {out}")
     this.say(f"written to {out}")
 
@@ -150,8 +154,8 @@ def elicited(
 
 def fitted(this: Session, given: Given, settings: Settings, out: Path) -> None:
     """Run `edgebelief fit`."""
-    how = (settings[name] for name in ("metric", "missing", "weighted", "support"))
-    X, A = given.read(*how)
+    how = (settings[name] for name in ("metric", "missing", "weighted"))
+    X, A = given.read(*how, all_pairs=settings["support"] == "complete")
     need_labels(given, X, A, "Without any known edge, see `edgebelief learn`.")
     learner = GraphLearner(**settings)
     has_bar = settings["inference"] == "nuts" or settings["network"] in ("pds", "mimo-e")

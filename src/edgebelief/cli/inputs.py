@@ -58,21 +58,22 @@ class Given:
     covariates: Sequence[Path] = ()
 
     def read(
-        self, metric: str, missing: str, weighted: bool = False, support: str = "complete"
+        self, metric: str, missing: str, weighted: bool = False, all_pairs: bool = True
     ) -> tuple[Data, Labels]:
         """Return what `GraphLearner` takes for X and A; `metric` says whether X is distances.
 
-        Unless the `support` is complete, edge lists stay lists, and all pairs need not fit.
+        With `all_pairs`, graphs are refused whose pairs do not fit in memory; without, edge lists
+        stay lists.
         """
         check_kinds(metric, self.transpose, self.groups, weighted)
-        has_all_pairs = support == "complete"
-        X = self._data(metric, missing, has_all_pairs)
-        return X, self._labels(X, weighted, has_all_pairs)
+        X = self._data(metric, missing, all_pairs)
+        return X, self._labels(X, weighted, all_pairs)
 
     def read_for(self, learner: GraphLearner, fitted: bool = True) -> tuple[Data, Labels]:
         """Return X and A for a learner, which knows what it takes."""
         try:
-            return self.read(learner.metric, learner.missing, learner.weighted, learner.support)
+            all_pairs = learner.support == "complete"
+            return self.read(learner.metric, learner.missing, learner.weighted, all_pairs)
         except WrongMetric as error:
             if not fitted:
                 raise
@@ -132,18 +133,18 @@ class Given:
                 return message.but(graph=None, argument=None, where=place)
         return message.but(graph=path)
 
-    def _data(self, metric: str, missing: str, has_all_pairs: bool) -> Data:
+    def _data(self, metric: str, missing: str, all_pairs: bool) -> Data:
         if any(path.suffix.lower() == ".npz" for path in self.paths):
             data = _data_set(self.paths[0])
             check_room(max(data.n_nodes), len(data))
             return data
         wanted = None if self.nodes is None else read_nodes(self.nodes)
         frames = [_table(path, metric, missing, wanted, self.transpose) for path in self.paths]
-        if has_all_pairs:
+        if all_pairs:
             check_room(max(frame.shape[1] for frame in frames), len(frames))
         return frames[0] if len(frames) == 1 else frames
 
-    def _labels(self, X: Data, weighted: bool, has_all_pairs: bool) -> Labels:
+    def _labels(self, X: Data, weighted: bool, all_pairs: bool) -> Labels:
         """Return a label matrix, or an edge list, for each graph; None where nothing was given."""
         names, rows = _names_of(X), _names_of(X, "index")
         for path in self.labels if self.groups is None else [self.groups]:
@@ -159,7 +160,7 @@ class Given:
             )
         labels = []
         for path, nodes, of_rows in zip(self.labels, names, rows, strict=True):
-            listed = None if has_all_pairs else _listed(path, nodes, self.nodes is not None)
+            listed = None if all_pairs else _listed(path, nodes, self.nodes is not None)
             if listed is None:
                 some_nodes = self.nodes is not None
                 listed = _label_matrix(path, nodes, of_rows, some_nodes, weighted)

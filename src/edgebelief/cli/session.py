@@ -48,8 +48,10 @@ OPTIONS = {
         "prior",
     ),
     *("readout", "scale", "size_aware", "theta", "threshold", "top_k", "preprocess"),
-    *("transpose", "weighted"),
+    *("transpose", "weighted", "support", "n_neighbors", "exact"),
 }
+# Those whose option has another name.
+FLAGS = {"n_neighbors": "--neighbours"}
 # Characters in a line that is no error: more than any line of ours that holds no hostile name.
 WIDEST = 500
 # Names come from files, and a terminal obeys what these begin.
@@ -201,12 +203,12 @@ def option(setting: Setting) -> str | None:
     Examples
     --------
     >>> from edgebelief.errors import Setting
-    >>> option(Setting("top_k", 5)), option(Setting("weighted", True)), option(Setting("support"))
+    >>> option(Setting("top_k", 5)), option(Setting("weighted", True)), option(Setting("tol"))
     ('--top-k 5', '--weighted', None)
     """
     if setting.name not in OPTIONS:
         return None
-    flag = f"--{setting.name.replace('_', '-')}"
+    flag = FLAGS.get(setting.name, f"--{setting.name.replace('_', '-')}")
     no_value = any(setting.value is value for value in (None, True, ...))
     return flag if no_value else f"{flag} {setting.value}"
 

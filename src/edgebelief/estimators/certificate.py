@@ -61,6 +61,23 @@ class Certificate(NamedTuple):
         """Whether this proves that the solution on the support is that on all pairs."""
         return self.violators == 0 and self.nodes_checked == self.n_nodes
 
+    def sentence(self) -> str:
+        """Say it in words.
+
+        Examples
+        --------
+        >>> from edgebelief.estimators.certificate import Certificate
+        >>> print(Certificate(7, 0.01, 1000, 50_000).sentence())
+        of the edges at 1,000 of 50,000 nodes 1 % (7) were no candidates
+        >>> print(Certificate(0, 0.0, 90, 90).sentence())
+        this is the graph on all pairs: none that was no candidate would be an edge
+        """
+        if self.exact:
+            return "this is the graph on all pairs: none that was no candidate would be an edge"
+        at = f"{self.nodes_checked:,} of {self.n_nodes:,} nodes"
+        share = f"{100 * self.share:.2g} % ({self.violators:,})"
+        return f"of the edges at {at} {share} were no candidates"
+
 
 def certify(
     points: Points, solution: Solution, nodes: Int[np.ndarray, " checked"], n_added: int = 0
@@ -102,14 +119,15 @@ def _near_by_tree(points: Points, solution: Solution) -> Int[np.ndarray, "2 pair
     # Rounding must not lose a pair that is just inside; those just outside are sorted out.
     radius = points.radius(lam / float(solution.theta)) * (1 + 1e-9)
     pairs = [np.empty((2, 0), int)]
+    order = tree.indices[tree.indices < n_nodes]  # nodes near each other one after the other
     with progress_bar(desc="certificate", unit=" nodes", total=n_nodes) as bar:
         for first in range(0, n_nodes, AT_ONCE):
-            block = slice(first, first + AT_ONCE)
+            some = order[first : first + AT_ONCE]
             lists = tree.query_ball_point(
-                points.at[block], radius[block], workers=n_cores(), return_sorted=False
+                points.at[some], radius[some], workers=n_cores(), return_sorted=False
             )
             count = np.fromiter(map(len, lists), int, len(lists))
-            rows = np.repeat(np.arange(first, first + len(lists)), count)
+            rows = np.repeat(some, count)
             cols = np.fromiter((p for near in lists for p in near), int, count.sum()) % n_nodes
             larger = (lam[cols] < lam[rows]) | ((lam[cols] == lam[rows]) & (cols < rows))
             pairs.append(np.stack(_violating(points, solution, rows[larger], cols[larger])))
