@@ -154,8 +154,8 @@ def elicited(
 
 def fitted(this: Session, given: Given, settings: Settings, out: Path) -> None:
     """Run `edgebelief fit`."""
-    how = (settings[name] for name in ("metric", "missing", "weighted"))
-    X, A = given.read(*how, all_pairs=settings["support"] == "complete")
+    metric, missing, weighted = (settings[name] for name in ("metric", "missing", "weighted"))
+    X, A = given.read(metric, missing, weighted, settings["support"] == "complete")
     need_labels(given, X, A, "Without any known edge, see `edgebelief learn`.")
     learner = GraphLearner(**settings)
     has_bar = settings["inference"] == "nuts" or settings["network"] in ("pds", "mimo-e")
