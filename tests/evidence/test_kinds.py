@@ -21,6 +21,7 @@ from edgebelief.evidence import (
     Precision,
     Profile,
     RankCorrelation,
+    SignalPrecision,
     SignedCorrelation,
     SmoothStructure,
 )
@@ -37,6 +38,8 @@ EVIDENCE = (
     Diffusion(),
     Profile(),
     SmoothStructure(),
+    SmoothStructure(with_resistance=False),
+    SignalPrecision(),
     PartialCorrelation(),
     SignedCorrelation(),
     RankCorrelation(),
@@ -126,7 +129,8 @@ def test_the_unit_of_distances_changes_nothing(kind, graph):
 
 
 # A covariance has units, and so have the squared distances that the network is shown.
-WITHOUT_UNIT = [k for k in OF_SIGNALS if not k.name.startswith(("covariance", "pretrained"))]
+WITH_UNIT = ("covariance", "pretrained", "signal-precision")
+WITHOUT_UNIT = [k for k in OF_SIGNALS if not k.name.startswith(WITH_UNIT)]
 
 
 @pytest.mark.parametrize("kind", WITHOUT_UNIT, ids=str)

@@ -79,7 +79,8 @@ class SignalPrecision(Evidence):
     s is the largest eigenvalue of X'X/P. It is the same whatever the metric. With fewer signals
     than nodes it takes time O(N P^2 + edges P) and memory O(N P), by Woodbury's identity.
 
-    Missing values: taken to be the node's mean.
+    Missing values: taken to be the node's mean. It depends on the units of the nodes' signals,
+    where these differ, as squared distances do.
 
     Parameters
     ----------
@@ -118,8 +119,10 @@ class SignalPrecision(Evidence):
         return tuple(support.to_matrix(vector) - np.eye(support.n_nodes) for vector in vectors)
 
     def of_candidates(self, e: OnEdges, support: Support, signals: Any) -> tuple[OnEdges, ...]:
-        means = np.nanmean(signals, axis=0)
-        x = np.where(np.isnan(signals), means, signals)
+        there = ~np.isnan(signals)
+        filled = np.where(there, signals, 0.0)
+        means = filled.sum(0) / np.maximum(there.sum(0), 1)
+        x = np.where(there, filled, means)
         x = with_few_rows(x - x.mean(1, keepdims=True))
         s = float(np.linalg.norm(x, 2)) ** 2 / len(x) or 1.0
         ends = support.endpoints
