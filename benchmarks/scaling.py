@@ -154,7 +154,7 @@ def smooth(nodes: list[int], degree: float, rivals: list[int]) -> None:
             if row is not None:
                 said = ", ".join(f"{key} {value:.3g}" for key, value in row.items())
             print(f"{name} at {n_nodes:,}: {said}", flush=True)
-            if row is None or row["seconds"] > PATIENCE / 12:  # the next size would be given up
+            if row is None or row["seconds"] > PATIENCE / 30:  # the next size would be given up
                 break
 
 

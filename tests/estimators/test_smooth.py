@@ -387,7 +387,7 @@ def test_bad_input_is_refused_with_a_reason(settings, x, message):
         ({"theta": "1"}, NUMBERS, "theta must be a number"),
         ({"delta": None}, NUMBERS, "delta must be a number"),
         ({"bootstrap": True}, NUMBERS, "bootstrap must be a number"),
-        ({}, csr_array(NUMBERS), "Sparse data was passed"),
+        ({}, csr_array(NUMBERS), "is a sparse matrix, which can only be distances"),
     ],
 )
 def test_wrong_types_are_refused(settings, x, message):
