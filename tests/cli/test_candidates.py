@@ -29,7 +29,7 @@ def files(tmp_path, monkeypatch):
 
 
 def test_a_fit_and_a_prediction_are_about_candidates(files, capsys):
-    fit = [*FIT, "--support", "knn", "--n-neighbors", str(K), "--out", "m.eb"]
+    fit = [*FIT, "--support", "knn", "--neighbours", str(K), "--out", "m.eb"]
     assert main(fit) in (0, 4)
     assert "only near neighbours" in capsys.readouterr().out
     assert main(["predict", "m.eb", "two.csv", "--out", "belief.csv"]) == 0

@@ -15,7 +15,7 @@ from .. import registry
 from ..bounds import check_file
 from ..errors import InputError
 from .paths import NOT_NODES, check_folder, check_target, split_key
-from .session import Misused
+from .session import FLAGS, Misused
 
 if TYPE_CHECKING:
     from .inputs import Given
@@ -321,7 +321,7 @@ class ModelOptions:
     ] = "complete"
     n_neighbors: Annotated[
         int,
-        _how("--n-neighbors K", "For --support knn: how many each node chooses.", min=1),
+        _how("--neighbours K", "For --support knn: how many each node chooses.", min=1),
     ] = 20
 
     def check(self) -> None:
@@ -336,10 +336,8 @@ class ModelOptions:
         """Refuse all of these options beside a fitted model, which would not heed them."""
         for field in fields(self):
             if getattr(self, field.name) != field.default:
-                name = field.name.replace("_", "-")
-                raise Misused(
-                    f"--{name} is for a model to be fitted; {model} has its own settings."
-                )
+                flag = FLAGS.get(field.name, f"--{field.name.replace('_', '-')}")
+                raise Misused(f"{flag} is for a model to be fitted; {model} has its own settings.")
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of a `GraphLearner` that these options mean."""
