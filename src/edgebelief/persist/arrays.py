@@ -52,7 +52,7 @@ def terms_out(readout: Readout) -> tuple[list[list[Any]], Arrays]:
             settings.append([term.name])
             arrays |= {f"{k}.{part}": np.asarray(getattr(curve, part)) for part in SURFACE}
         elif isinstance(curve, Curve):
-            settings.append([term.name, curve.centre, curve.spread])
+            settings.append([term.name, float(curve.centre), float(curve.spread)])
             parts = np.asarray(curve.knots), curve.of_x, np.asarray(curve.gram)
             arrays |= {f"{k}.{part}": array for part, array in zip(CURVE, parts, strict=True)}
     return settings, arrays

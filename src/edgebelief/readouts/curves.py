@@ -41,8 +41,10 @@ AnyArray = Array | np.ndarray
 class Curve(eqx.Module):
     """The basis of a curve: the line and the r_k, as piecewise polynomials."""
 
-    centre: float = eqx.field(static=True)
-    spread: float = eqx.field(static=True)
+    centre: Float[np.ndarray, ""]
+    spread: Float[np.ndarray, ""]
+    unit: Float[np.ndarray, ""]
+    """The power of two nearest the spread: to divide by it does not round."""
     knots: Float[np.ndarray, " knots"]
     pieces: Float[np.ndarray, "4 intervals wiggles"]
     """Polynomial coefficients of each r_k between each two knots, the cubic one first.
@@ -53,11 +55,6 @@ class Curve(eqx.Module):
     """Mean products of the line and the r_k, over the pairs in the data."""
     names: ClassVar[tuple[str, ...]] = ()
     """The names of the levels of a category: none, for a curve is of a number."""
-
-    @property
-    def unit(self) -> float:
-        """The power of two nearest the spread: to divide by it does not round."""
-        return 2.0 ** round(log2(self.spread))
 
     @property
     def n_wiggles(self) -> int:
@@ -73,7 +70,9 @@ class Curve(eqx.Module):
         gram: Float[np.ndarray, "columns columns"],
     ) -> Curve:
         """Make a curve from coefficients of powers of x - knot, as model files have them."""
-        curve = cls(centre, spread, knots, pieces, gram)
+        # Arrays, all of them, so that curves of other data are no reason to compile again.
+        unit = np.asarray(2.0 ** round(log2(spread)))
+        curve = cls(np.asarray(centre), np.asarray(spread), unit, knots, pieces, gram)
         return replace(curve, pieces=pieces * curve._units)
 
     @property
@@ -107,11 +106,14 @@ class Curve(eqx.Module):
         """Evaluate the line, then the r_k."""
         knots = jnp.asarray(self.knots, x.dtype)
         x = jnp.clip(x, knots[0], knots[-1])
-        line = ((x - self.centre) / self.spread)[..., None]
+        centre, spread, unit = (
+            jnp.asarray(number, x.dtype) for number in (self.centre, self.spread, self.unit)
+        )
+        line = ((x - centre) / spread)[..., None]
         if not self.n_wiggles:
             return line
         interval = jnp.searchsorted(knots[1:-1], x, side="right")
-        u = ((x - knots[interval]) / self.unit)[..., None]
+        u = ((x - knots[interval]) / unit)[..., None]
         cubic, square, linear, constant = jnp.asarray(self.pieces, x.dtype)[:, interval]
         return jnp.concatenate([line, ((cubic * u + square) * u + linear) * u + constant], -1)
 
@@ -246,7 +248,7 @@ def curve_of(x: Float[np.ndarray, " pairs"]) -> Curve | None:
     ends = _apart(np.quantile(x, np.linspace(0, 1, KNOTS)))
     if len(np.unique(x)) <= 3 or len(ends) < 3:
         ends = np.array([x.min(), x.max()])
-        return Curve(centre, spread, ends, np.zeros((4, 1, 0)), np.ones((1, 1)))
+        return Curve.of_powers(centre, spread, ends, np.zeros((4, 1, 0)), np.ones((1, 1)))
     # A cubic spline needs three more knots beyond either end; they are as far apart as the two
     # knots at that end.
     first, last = ends[1] - ends[0], ends[-1] - ends[-2]
