@@ -1,11 +1,15 @@
 """How time and memory grow with the number of nodes; each size in a process of its own.
 
     python benchmarks/scaling.py smooth [--nodes 10000 100000 1000000] [--degree 8]
+    python benchmarks/scaling.py belief [--nodes 2000] [--new 10000]
 
 smooth: `SmoothGraph(support="knn")` without labels, on points near a surface of four dimensions in
 20 signals, and beside it what else there is in Python, at the sizes that it can do: scikit-learn's
 neighbours alone (no graph is learned), the same problem by accelerated DPG (our own first-order
 method, compiled), and by Clarabel through CVXPY.
+
+belief: `GraphLearner(support="knn")`, all else by default, fitted to five graphs and asked about a
+larger one (`large_belief.py`, which also compares candidates with all pairs).
 """
 
 import argparse
@@ -14,6 +18,7 @@ import resource
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 from common import parser
@@ -158,6 +163,15 @@ def smooth(nodes: list[int], degree: float, rivals: list[int]) -> None:
                 break
 
 
+def belief(nodes: int, new: int) -> None:
+    script = Path(__file__).with_name("large_belief.py")
+    command = [sys.executable, str(script), "fit", "--nodes", str(nodes), "--new", str(new)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    print(f"five graphs of {nodes:,} nodes, one of {new:,}\n\n| | |\n|---|---:|")
+    for name, value in json.loads(done.stdout).items():
+        print(f"| {name} | {value if isinstance(value, str) else format(value, '.3g')} |")
+
+
 def main() -> None:
     options = parser(__doc__)
     sections = options.add_subparsers(dest="section", required=True)
@@ -165,6 +179,9 @@ def main() -> None:
     section.add_argument("--nodes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     section.add_argument("--rivals", type=int, nargs="*", default=[1_000, 10_000, 100_000])
     section.add_argument("--degree", type=float, default=8)
+    large = sections.add_parser("belief")
+    large.add_argument("--nodes", type=int, default=2000)
+    large.add_argument("--new", type=int, default=10_000)
     one = sections.add_parser("one", help=argparse.SUPPRESS)
     one.add_argument("work", choices=WORK)
     one.add_argument("nodes", type=int)
@@ -172,6 +189,9 @@ def main() -> None:
     given = options.parse_args()
     if given.section == "one":
         print(json.dumps(WORK[given.work](given.nodes, given.degree)))
+        return
+    if given.section == "belief":
+        belief(given.nodes, given.new)
         return
     smooth(given.nodes, given.degree, given.rivals)
 

@@ -107,6 +107,13 @@ def test_distances_are_a_dense_or_a_sparse_matrix(learner, graphs):
         GraphLearner(**settings).fit(listed[0], a[0])
 
 
+def test_a_larger_graph_is_no_surprise(learner):
+    """Warnings are errors: nodes have as many candidates in graphs of all sizes."""
+    signals = smooth_signals(7, ErdosRenyi(0.1).sample(7, 4 * N), P)
+    scale = learner.posterior_.fingerprint.scale / np.median(nearest_pairs(signals, K)[1])
+    assert learner.predict_proba(np.sqrt(scale) * signals).shape == (4 * N, 4 * N)
+
+
 def test_another_search_may_be_given(learner, graphs):
     x, a = graphs
     search = KNeighborsTransformer(n_neighbors=K, algorithm="brute")
