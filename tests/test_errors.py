@@ -31,7 +31,7 @@ from edgebelief.persist.modelfile import ModelFileError
 from edgebelief.validate import check_distances, check_labels, check_signals, check_theta
 
 PAIRWISE = Remedy("use what there is", Setting("missing", "pairwise"))
-SUPPORT = Remedy("leave the pair out through a {}", Setting("support"))
+SUPPORT = Remedy("leave the pair out through a {}", Setting("", python="support"))
 GAP = {"argument": "signals", "graph": 2, "where": (5, "ada")}
 
 
@@ -114,7 +114,9 @@ def test_settings_as_python_writes_them():
         (Setting("weighted", True), "--weighted"),
         (Setting("covariates", ...), "--covariates"),
         (Setting("nodes", python=""), "--nodes"),
-        (Setting("support"), None),
+        (Setting("support", "knn"), "--support knn"),
+        (Setting("n_neighbors", 5), "--neighbours 5"),
+        (Setting("tol"), None),
     ],
 )
 def test_settings_as_a_shell_writes_them(setting, written):
@@ -268,6 +270,7 @@ def test_copies_keep_the_parts(kind, again):
 
 
 def test_other_parts_leave_the_error_as_it_was():
+    """Also where a library has changed how exceptions are copied."""
     error = SettingError("is odd.", argument="depth")
     other = error.but(graph=3)
     assert (error.graph, other.graph) == (None, 3)

@@ -16,7 +16,6 @@ a bug of ours, save what the operating system reports.
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -159,8 +158,9 @@ class Message(Exception):
 
     def but(self, **parts: object) -> Self:
         """Return the same message with other parts, for those who know more of them."""
-        new = copy.copy(self)
-        vars(new).update(parts)
+        # Not copy.copy, which libraries change for exceptions (tblib, that of Dask).
+        new = type(self).__new__(type(self), *self.args)
+        vars(new).update(vars(self) | parts)
         return new
 
     def __str__(self) -> str:

@@ -7,15 +7,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tqdm.auto import tqdm
+if TYPE_CHECKING:
+    from tqdm.auto import tqdm
 
 _hidden: ContextVar[bool] = ContextVar("_hidden", default=False)
 
 
 def progress_bar(shown: bool | None = None, **settings: Any) -> tqdm:
     """Return a bar; by default it is shown if stderr is a terminal and bars are not hidden."""
+    from tqdm.auto import tqdm  # solvers, which have bars, must be there without it
+
     if shown is None:
         shown = sys.stderr.isatty() and not _hidden.get()
     return tqdm(disable=not shown, **settings)

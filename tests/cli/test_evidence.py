@@ -91,6 +91,6 @@ def test_help_lists_all_evidence(edgebelief, monkeypatch):
     monkeypatch.setenv("COLUMNS", "2000")
     said = edgebelief("fit", "--help").out
     assert all(name in said for name in (*registry.EVIDENCE, "auto", "none"))
-    assert "the last five need signals" in said
+    assert "the last six need signals" in said
     need_signals = [entry.load().needs_signals for entry in registry.EVIDENCE.values()]
-    assert need_signals == [False] * 6 + [True] * 5
+    assert need_signals == [False] * 6 + [True] * 6

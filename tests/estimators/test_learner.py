@@ -116,6 +116,9 @@ def test_params_round_trip_and_clone():
         "inference": Exact(tol=0.1),
         "weighted": True,
         "size_aware": True,
+        "support": "knn",
+        "n_neighbors": 5,
+        "neighbors": None,
         "random_state": 7,
     }
     assert set(settings) == set(SETTINGS)
@@ -186,6 +189,7 @@ CALLS = {
     "to_networkx": lambda learner, X, A: learner.to_networkx(X),
     "explain": lambda learner, X, A: learner.explain(X, "0", "1"),
     "terms": lambda learner, X, A: learner.terms(),
+    "outside": lambda learner, X, A: learner.outside(X),
     "typicality": lambda learner, X, A: learner.typicality(X),
     "score": lambda learner, X, A: learner.score(X, A),
     "predictions": lambda learner, X, A: learner.predictions(X, A),

@@ -276,7 +276,7 @@ class ModelOptions:
             "--evidence auto|none|NAME,NAME,...",
             "What the whole graph says about each pair, for --readout additive: "
             f"{registry.with_meanings(registry.EVIDENCE)}. auto takes what the data allow within "
-            "half a minute; the last five need signals (--metric), then also to predict.",
+            "half a minute; the last six need signals (--metric), then also to predict.",
         ),
     ] = "auto"
     prior: Annotated[
