@@ -72,7 +72,7 @@ def fit_and_predict(n_nodes: int, n_new: int, n_graphs: int) -> dict[str, float 
         "peak GB": peak_gb(),
         "candidates": len(record.e),
         "missed edges": learner.missed_,
-        "NLL of a pair": metrics.edge_nll(beliefs).mean / len(record.e),
+        "NLL of a pair": float(metrics.edge_nll(beliefs)) / len(record.e),
         "base rate's": base,
         "parts": ", ".join(learner.comparison_.query("share > 0").index),
     }
@@ -83,9 +83,7 @@ def against_dense(n_nodes: int, n_graphs: int, readout: str) -> dict[str, float]
     x, a = zip(*(near_points(seed, n_nodes) for seed in range(n_graphs + 1)), strict=True)
     support, _ = nearest_pairs(x[-1], NEIGHBOURS)
     labels = support.to_vector(a[-1].toarray())
-    kinds = (
-        evidence.applicable([n_nodes], [SIGNALS], restricted=True) if readout != "affine" else []
-    )
+    kinds = evidence.applicable([n_nodes], [SIGNALS], restricted=True) if readout == "auto" else []
     settings = {"metric": "sqeuclidean", "scale": "median", "readout": readout}
     settings["evidence"] = list(kinds) if kinds else "auto"
     row = {}
