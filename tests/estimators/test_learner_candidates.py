@@ -135,6 +135,12 @@ def test_everything_a_learner_says_is_about_candidates(learner, graphs, tmp_path
     assert learner.score(x[4], a[4]) < 0
     first = table.iloc[0]
     assert learner.explain(x[4], first["source"], first["target"]).shape[0] >= 2
+    others = set(zip(*np.triu_indices(N, 1), strict=True)) - set(
+        zip(*support.endpoints, strict=True)
+    )
+    with pytest.raises(InputError, match="no near neighbours"):
+        learner.explain(x[4], *min(others))
+    assert np.isnan(learner.typicality(x[4])["p"][0])
     graph = learner.to_networkx(x[4])
     assert graph.number_of_nodes() == N
     learner.save(tmp_path / "sparse.eb")

@@ -67,7 +67,11 @@ def explain(
     if ends[0] == ends[1]:
         raise InputError(f"{source!r} is one node; an edge joins two.")
     rows, cols = record.support.endpoints
-    edge = int(np.flatnonzero((rows == min(ends)) & (cols == max(ends)))[0])
+    found = np.flatnonzero((rows == min(ends)) & (cols == max(ends)))
+    if not found.size:
+        problem = f"{source!r} and {target!r} are no near neighbours: they are taken for no edge"
+        raise InputError(problem, graph=graph if len(data) > 1 else None)
+    edge = int(found[0])
     table = explain_edges(key, posterior, data, [edge], graph)[0]
     # That of `predict`: the mean of so few draws may differ from it in the second digit.
     table.attrs["probability"] = float(predict(posterior, data[graph : graph + 1])[0].mean[edge])

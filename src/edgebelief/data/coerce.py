@@ -30,7 +30,6 @@ from ..room import check_room
 from ..validate import (
     as_floats,
     check_choice,
-    check_distances,
     check_names,
     check_signals,
     check_whole,
@@ -40,7 +39,7 @@ from .covariates import pair_covariates
 from .dataset import GraphDataset, GraphRecord, frozen, with_labels
 from .doubts import warn_of_doubts
 from .files import edge_entries, edges_to_matrix
-from .neighbours import Neighbors, nearest_pairs
+from .neighbours import Neighbors, listed_pairs, nearest_in, nearest_pairs
 from .signals import Metric, Missing, Preprocess, distances, graph_matrix, transformed
 
 TRANSPOSE = Remedy("Transpose them", Setting("transpose", True, python="X.T"))
@@ -95,19 +94,10 @@ class Nearest:
 
         The entries of a sparse matrix are the candidates; of a dense one, near neighbours are.
         """
-        if not hasattr(given, "tocoo"):
-            matrix = same_nodes(given, "distances") if _is_frame(given) else given
-            matrix = as_floats(_checked_shape(matrix), "distances")
-            support = Restricted.nearest(matrix, min(self.n_neighbors, len(matrix) - 1))
-            return support, check_distances(matrix, support)[0]
-        listed = _checked_shape(given.tocsr())
-        symmetric = listed.maximum(listed.T)
-        rows, cols = (np.asarray(ends) for ends in symmetric.tocoo().coords)
-        above = rows < cols
-        pairs = np.stack([rows[above], cols[above]], axis=1)
-        support = Restricted.from_pairs(pairs, listed.shape[0])
-        e = np.asarray(symmetric[support.endpoints], float).ravel()
-        return support, check_distances(e, support)[0]
+        if hasattr(given, "tocoo"):
+            return listed_pairs(given)
+        matrix = same_nodes(given, "distances") if _is_frame(given) else given
+        return nearest_in(as_floats(_checked_shape(matrix), "distances"), self.n_neighbors)
 
 
 def graphs_from(

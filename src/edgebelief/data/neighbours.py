@@ -21,7 +21,7 @@ from typing import Any, Protocol, get_args
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import coo_array, csr_array, issparse
 from scipy.spatial import cKDTree
 from sklearn.base import BaseEstimator
 from sklearn.neighbors import KDTree, KNeighborsTransformer
@@ -30,7 +30,7 @@ from ..cores import n_cores
 from ..edges import Restricted
 from ..errors import InputError, Remedy, Setting, SettingError, SettingTypeError
 from ..progress import progress_bar
-from ..validate import check_choice, check_signals, check_whole, node_name
+from ..validate import check_choice, check_distances, check_signals, check_whole, node_name
 from .signals import SQUARED, Metric, check_varying, zero_if_rounding
 
 # Up to so many points an exhaustive search takes seconds.
@@ -217,6 +217,49 @@ def nearest_pairs_of(
     rows, cols = _listed(search, searched, n_nodes, n_neighbors, points.names)
     support = _joined(rows, cols, n_nodes)
     return support, points.distances(*support.endpoints)
+
+
+def listed_pairs(matrix: Any) -> tuple[Restricted, Float[np.ndarray, " edges"]]:
+    """Return the stored entries of a sparse matrix of distances; those of one side count for both.
+
+    Zeros that are stored are distances of zero; the diagonal is ignored.
+
+    Examples
+    --------
+    >>> from scipy.sparse import coo_array
+    >>> from edgebelief.data.neighbours import listed_pairs
+    >>> support, e = listed_pairs(coo_array(([2.0, 0.0], ([0, 2], [1, 1])), shape=(3, 3)))
+    >>> list(zip(*(end.tolist() for end in support.endpoints))), e
+    ([(0, 1), (1, 2)], array([2., 0.]))
+    """
+    stored = coo_array(matrix)
+    if stored.shape[0] != stored.shape[1]:
+        problem = f"must be a square matrix of distances; got shape {stored.shape}."
+        raise InputError(problem, argument="X")
+    n_nodes = stored.shape[0]
+    off = stored.row != stored.col
+    rows, cols, e = stored.row[off], stored.col[off], stored.data[off].astype(float)
+    positions = np.minimum(rows, cols).astype(np.int64) * n_nodes + np.maximum(rows, cols)
+    positions, first, entry = np.unique(positions, return_index=True, return_inverse=True)
+    unequal = ~np.isclose(e, e[first][entry], rtol=1e-8, atol=0.0, equal_nan=True)
+    if unequal.any():
+        k = int(np.argmax(unequal))
+        where = int(rows[k]), int(cols[k])
+        problem = f"is {e[k]:g}, and the other way round {e[first][entry][k]:g}"
+        remedy = "If direction means nothing, average them"
+        raise InputError(problem, argument="X", where=where, remedy=remedy)
+    pairs = np.stack([positions // n_nodes, positions % n_nodes], axis=1)
+    support = Restricted.from_pairs(pairs, n_nodes)
+    return support, check_distances(e[first], support)[0]
+
+
+def nearest_in(
+    matrix: Float[np.ndarray, "nodes nodes"], n_neighbors: int
+) -> tuple[Restricted, Float[np.ndarray, " edges"]]:
+    """Join each node to its nearest neighbours, by a matrix of distances."""
+    check_distances(matrix)
+    support = Restricted.nearest(matrix, min(n_neighbors, len(matrix) - 1))
+    return support, check_distances(matrix, support)[0]
 
 
 def default_search(points: Float[np.ndarray, "points coordinates"], n_neighbors: int) -> Neighbors:

@@ -9,7 +9,13 @@ from jaxtyping import Float
 from scipy.sparse import coo_array, csr_array, diags_array
 
 from ..convex import Solution, solve, theta_for
-from ..data.neighbours import Neighbors, Points, nearest_pairs_of
+from ..data.neighbours import (
+    Neighbors,
+    Points,
+    listed_pairs,
+    nearest_in,
+    nearest_pairs_of,
+)
 from ..data.signals import Metric
 from ..edges import Restricted, Support
 from ..errors import InputError
@@ -72,36 +78,15 @@ def from_matrix(
     matrix: Float[np.ndarray, "nodes nodes"], support: Restricted | None, n_neighbors: int
 ) -> Candidates:
     """Return the given candidates, or the nearest neighbours, by a matrix of distances."""
-    check_distances(matrix)
     if support is None:
-        support = Restricted.nearest(matrix, min(n_neighbors, len(matrix) - 1))
+        return Candidates(*nearest_in(matrix, n_neighbors), None)
+    check_distances(matrix)
     return Candidates(support, check_distances(matrix, support)[0], None)
 
 
 def from_sparse(matrix: Any) -> Candidates:
-    """Return the stored entries of a sparse matrix of distances; those of one side count for both.
-
-    Zeros that are stored are distances of zero; the diagonal is ignored.
-    """
-    stored = coo_array(matrix)
-    if stored.shape[0] != stored.shape[1]:
-        problem = f"must be a square matrix of distances; got shape {stored.shape}."
-        raise InputError(problem, argument="X")
-    n_nodes = stored.shape[0]
-    off = stored.row != stored.col
-    rows, cols, e = stored.row[off], stored.col[off], stored.data[off].astype(float)
-    positions = np.minimum(rows, cols).astype(np.int64) * n_nodes + np.maximum(rows, cols)
-    positions, first, entry = np.unique(positions, return_index=True, return_inverse=True)
-    unequal = ~np.isclose(e, e[first][entry], rtol=1e-8, atol=0.0, equal_nan=True)
-    if unequal.any():
-        k = int(np.argmax(unequal))
-        where = int(rows[k]), int(cols[k])
-        problem = f"is {e[k]:g}, and the other way round {e[first][entry][k]:g}"
-        remedy = "If direction means nothing, average them"
-        raise InputError(problem, argument="X", where=where, remedy=remedy)
-    pairs = np.stack([positions // n_nodes, positions % n_nodes], axis=1)
-    support = Restricted.from_pairs(pairs, n_nodes)
-    return Candidates(support, check_distances(e[first], support)[0], None)
+    """Return the stored entries of a sparse matrix of distances: see `listed_pairs`."""
+    return Candidates(*listed_pairs(matrix), None)
 
 
 def learned_on(
