@@ -26,6 +26,12 @@ def test_import_is_lazy_silent_and_changes_no_setting():
     assert done.stderr == b""
 
 
+def test_every_public_name_is_there_whatever_was_imported_before():
+    each = "import edgebelief; [getattr(edgebelief, name) for name in edgebelief.__all__]"
+    done = subprocess.run([sys.executable, "-c", each], capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+
+
 WALK = """
 import sys, tempfile
 from pathlib import Path

@@ -56,7 +56,7 @@ __getattr__, __dir__ = lazily(
         "estimators": ["GraphLearner", "SmoothGraph", "load"],
     },
     modules=[
-        *("belief", "convex", "data", "edges", "estimators", "infer", "metrics", "networks"),
-        *("plots", "readouts", "report"),
+        *("belief", "convex", "data", "edges", "estimators", "fleet", "infer", "metrics"),
+        *("networks", "plots", "readouts", "report"),
     ],
 )
