@@ -70,7 +70,7 @@ def features_of_pairs(data: GraphDataset) -> np.ndarray:
     """Return what the additive readout uses: features of distances, and the pairs' covariates."""
     parts = [
         np.column_stack([
-            pair_features(r.e[None], len(r.names), OF_DISTANCES)[0], *r.covariates.values()
+            pair_features(r.e[None], r.support, OF_DISTANCES)[0], *r.covariates.values()
         ])
         for r in data
     ]  # fmt: skip
