@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from edgebelief.data import GraphDataset, load_dataset, pair_covariates, save_dataset
+from edgebelief.data.coerce import Nearest, graphs_from
 from edgebelief.data.dataset import Outside, on_candidates
 from edgebelief.edges import Complete, Restricted
 from edgebelief.errors import InputError
@@ -19,6 +20,30 @@ def test_labels_of_candidates_and_of_other_pairs_are_told_apart():
         values, outside = on_candidates(labels, RING)
         np.testing.assert_array_equal(values, [1, 0, 1, 0])
         assert outside == Outside(n_labels=1, n_edges=1)  # (0, 2) is an edge, (1, 3) unknown
+
+
+def test_the_matrix_of_labels_stays_the_callers():
+    entries = np.array([1.0, 1.0, 0.0, 0.0, 5.0]), (np.array([0, 1, 1, 2, 3]), [1, 0, 2, 1, 3])
+    labels = sp.coo_array(entries, shape=(4, 4)).tocsr()
+    before = labels.copy()
+    values, _ = on_candidates(labels, RING)
+    np.testing.assert_array_equal(values, [1, 0, 0, 0])
+    for name in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(labels, name), getattr(before, name))
+
+
+def test_a_data_set_of_all_pairs_is_restricted_to_near_neighbours(rng):
+    e = rng.gamma(2.0, size=15)
+    a = np.where(rng.uniform(size=15) < 0.2, np.nan, rng.integers(0, 2, 15))
+    data = GraphDataset([e], [a], covariates=[{"x": np.arange(15.0)}])
+    (record,) = graphs_from(data, nearest=Nearest(2)).data
+    matrix = Complete(6).to_matrix(e)
+    (expected,) = graphs_from(matrix, Complete(6).to_matrix(a), nearest=Nearest(2)).data
+    for name in ("e", "a", "known"):
+        np.testing.assert_array_equal(getattr(record, name), getattr(expected, name))
+    assert record.outside == expected.outside
+    where = Complete(6).to_matrix(np.arange(15.0))
+    np.testing.assert_array_equal(record.covariates["x"], record.candidates.to_vector(where))
 
 
 def test_a_data_set_has_a_stack_for_each_list_of_candidates():

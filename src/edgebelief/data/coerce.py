@@ -36,7 +36,7 @@ from ..validate import (
     same_nodes,
 )
 from .covariates import pair_covariates
-from .dataset import GraphDataset, GraphRecord, frozen, with_labels
+from .dataset import GraphDataset, GraphRecord, Outside, frozen, with_labels
 from .doubts import warn_of_doubts
 from .files import edge_entries, edges_to_matrix
 from .neighbours import Neighbors, listed_pairs, nearest_in, nearest_pairs
@@ -99,6 +99,23 @@ class Nearest:
         matrix = same_nodes(given, "distances") if _is_frame(given) else given
         return nearest_in(as_floats(_checked_shape(matrix), "distances"), self.n_neighbors)
 
+    def restricted(self, record: GraphRecord) -> GraphRecord:
+        """Return a graph with near neighbours alone for candidates, if all pairs were."""
+        if record.candidates is not None:
+            return record
+        support, _ = nearest_in(record.distance_matrix(), self.n_neighbors)
+        near = record.support.to_vector(support.to_matrix(np.ones(support.n_edges))) > 0
+        beyond = record.known & ~near
+        return record._replace(
+            e=frozen(record.e[near]),
+            a=frozen(record.a[near]),
+            known=frozen(record.known[near]),
+            w=None if record.w is None else frozen(record.w[near]),
+            covariates={name: frozen(x[near]) for name, x in record.covariates.items()},
+            candidates=support,
+            outside=Outside(int(beyond.sum()), int(record.a[beyond].sum())),
+        )
+
 
 def graphs_from(
     x: object,
@@ -141,6 +158,8 @@ def graphs_from(
     if nearest is not None:
         nearest.check(metric, missing)
     data, signals = _records(x), None
+    if data is not None and nearest is not None:
+        data = GraphDataset._of([nearest.restricted(record) for record in data])
     several = partial(_parts, sparse=nearest is not None)
     parts, single = several(x) if data is None else (list(data), isinstance(x, GraphRecord))
     try:

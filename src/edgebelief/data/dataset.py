@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array
 
 from .. import validate
 from ..edges import Complete, Restricted, Support, pairs_of
@@ -382,9 +382,10 @@ def on_candidates(a: Any, support: Restricted) -> tuple[Float[np.ndarray, " edge
     if a.shape != (n, n):
         problem = f"has shape {a.shape}; on these nodes it must be {(n, n)}."
         raise InputError(problem, argument="labels")
-    listed = csr_array(a, dtype=float)
-    listed.setdiag(0.0)
-    listed.eliminate_zeros()
+    stored = coo_array(a)
+    kept = (stored.row != stored.col) & (stored.data != 0)
+    entries = stored.data[kept].astype(float), (stored.row[kept], stored.col[kept])
+    listed = coo_array(entries, shape=(n, n)).tocsr()  # a copy: the matrix stays the caller's
     mirrored = listed.T.tocsr()
     for each in (listed, mirrored):
         each.sort_indices()
