@@ -116,6 +116,18 @@ def test_it_compares_data_with_those_simulated(learner):
     assert p[0] > 0.05 > p[1]
 
 
+def test_tuning_that_does_not_help_leaves_the_network_that_ships():
+    """No step: no better."""
+    learner = GraphLearner.simulated(
+        ENSEMBLE, n_nodes=N, n_signals=100, n_graphs=4, network="pair", steps=0
+    )
+    assert "undone" in learner.posterior_.verdict.assumptions[0]
+    signals = smooth_signals(3, ENSEMBLE.sample(2, N), 100)
+    shipped = GraphLearner.pretrained()
+    np.testing.assert_array_equal(learner.predict_proba(signals), shipped.predict_proba(signals))
+    assert "surprise" in learner.typicality(signals)  # its alarm
+
+
 def test_settings_that_do_not_fit_are_refused():
     with pytest.raises(SettingError, match="number of signals"):
         GraphLearner.simulated(ENSEMBLE, n_nodes=N, network="pair")

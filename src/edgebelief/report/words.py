@@ -336,7 +336,10 @@ def settings(
     """Return the rows of the table of settings, which reproduce the result."""
     fitted = posterior.fingerprint
     if posterior.engine == PRETRAINED:
-        rows = {"belief": "of the network that ships with edgebelief; nothing was fitted"}
+        how = "nothing was fitted"
+        if fitted.n_graphs:
+            how = "it was trained on simulated graphs of one kind, too"
+        rows = {"belief": f"of the network that ships with edgebelief; {how}"}
     else:
         rows = _of_fit(posterior)
     rows["reported on"] = "the same" if fitted.digest == reported.digest else fingerprint(reported)
