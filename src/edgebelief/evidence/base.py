@@ -30,8 +30,6 @@ class Evidence(abc.ABC):
     """The name of the class in settings, such as "precision"."""
     needs_signals: bool = False
     """Whether it is computed from the signals; otherwise it is from the distances."""
-    scales: bool = False
-    """Whether `of_candidates` computes it without matrices of all pairs."""
 
     @property
     @abc.abstractmethod

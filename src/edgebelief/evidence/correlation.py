@@ -33,7 +33,6 @@ class SignedCorrelation(Evidence):
 
     name = "correlation"
     needs_signals = True
-    scales = True
 
     @property
     def channels(self) -> tuple[str, ...]:
@@ -73,7 +72,6 @@ class RankCorrelation(Evidence):
 
     name = "rank-correlation"
     needs_signals = True
-    scales = True
 
     @property
     def channels(self) -> tuple[str, ...]:
@@ -115,7 +113,6 @@ class PartialCorrelation(Evidence):
 
     name = "partial-correlation"
     needs_signals = True
-    scales = True
 
     @property
     def channels(self) -> tuple[str, ...]:

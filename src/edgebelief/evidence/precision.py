@@ -104,7 +104,6 @@ class SignalPrecision(Evidence):
 
     name = "signal-precision"
     needs_signals = True
-    scales = True
 
     def __post_init__(self) -> None:
         check_positive(self.ridges, "ridges")

@@ -85,10 +85,6 @@ class SmoothStructure(Evidence):
             channels += [log_resistance(a)] if self.with_resistance else []
         return tuple(channels)
 
-    @property
-    def scales(self) -> bool:  # type: ignore[override]
-        return not self.with_resistance
-
     def of_candidates(self, e: OnEdges, support: Support, signals: Any) -> tuple[OnEdges, ...]:
         if self.with_resistance:
             return super().of_candidates(e, support, signals)
