@@ -164,6 +164,10 @@ def test_settings_and_data_that_do_not_fit_are_refused(graphs, tmp_path):
     for settings, match in cases:
         with pytest.raises((SettingError, InputTypeError), match=match):
             GraphLearner(**{**SETTINGS, **settings}).fit(x[:2], a[:2])
+    gap = np.where(np.arange(N) == 3, np.nan, x[0])
+    with pytest.raises(InputError, match="fill the gaps") as caught:
+        GraphLearner(support="knn", **SETTINGS).fit(gap, a[0])
+    assert "pairwise" not in str(caught.value)
     one_way = sp.csr_array(np.triu(a[0]))
     with pytest.raises(InputError, match="symmetric"):
         GraphLearner(support="knn", n_neighbors=K, **SETTINGS).fit(x[0], one_way)

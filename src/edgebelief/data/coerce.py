@@ -296,7 +296,10 @@ def _measured(
                 _checked_shape(part if _is_frame(part) else as_floats(part, "X")), names
             )
     with _in_graph(t):
-        x = check_signals(part, names, allow_nan=missing == "pairwise")
+        try:
+            x = check_signals(part, names, allow_nan=missing == "pairwise")
+        except InputError as error:
+            raise error if nearest is None else _without_pairwise(error) from None
         _check_orientation(x.shape, label)
         if nearest is None:
             check_room(x.shape[1])  # N columns become N(N-1)/2 pairs
@@ -321,6 +324,13 @@ def _measured(
         sides = (part.index, part.columns) if _is_frame(part) else None
         warn_of_doubts(x, metric, sides, graph=t, stacklevel=5)
     return Measured(e, names, float(np.mean((~np.isnan(x)).sum(0))), x, support)
+
+
+def _without_pairwise(error: InputError) -> InputError:
+    """Leave out the remedy that neighbours do not have: pairs that use the signals of both."""
+    listed = [error.remedy] if isinstance(error.remedy, str | Remedy) else error.remedy
+    of_missing = (isinstance(r, Remedy) and r.setting.name == "missing" for r in listed)
+    return error.but(remedy=[r for r, is_it in zip(listed, of_missing, strict=True) if not is_it])
 
 
 def _checked_shape(distances: Any) -> Any:
